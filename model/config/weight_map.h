@@ -1,0 +1,96 @@
+// Which tensors a checkpoint of a described decoder holds, under which names and in which layout. The one place that
+// knows tensor names; the loader, the summary and the random-checkpoint tool read it.
+#ifndef PHYLLO_MODEL_CONFIG_WEIGHT_MAP_H_
+#define PHYLLO_MODEL_CONFIG_WEIGHT_MAP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/tensor_view.h"
+#include "model/config/decoder_description.h"
+
+namespace phyllo {
+
+// What a weight is for. Matrices are [out_features, in_features], y = x W^T + bias.
+enum class WeightRole {
+  kEmbedTokens,      // [v, d]
+  kEmbedPositions,   // [max_position_embeddings, d]
+  kInputNorm,        // [d], before attention
+  kInputNormBias,    // [d]
+  kQProj,            // [h * hd, d]
+  kQProjBias,        // [h * hd]
+  kKProj,            // [kv * hd, d]
+  kKProjBias,        // [kv * hd]
+  kVProj,            // [kv * hd, d]
+  kVProjBias,        // [kv * hd]
+  kQNorm,            // [hd]
+  kKNorm,            // [hd]
+  kOProj,            // [d, h * hd]
+  kOProjBias,        // [d]
+  kPostAttentionNorm,      // [d], before the feed-forward
+  kPostAttentionNormBias,  // [d]
+  kGateProj,         // [intermediate_size, d]
+  kGateProjBias,     // [intermediate_size]
+  kUpProj,           // [intermediate_size, d]
+  kUpProjBias,       // [intermediate_size]
+  kDownProj,         // [d, intermediate_size]
+  kDownProjBias,     // [d]
+  kFinalNorm,        // [d]
+  kFinalNormBias,    // [d]
+  kLmHead,           // [v, d]; absent if tied
+  kLmHeadBias,       // [v]
+};
+
+// The name for messages and tables, such as "q_proj".
+absl::string_view WeightRoleName(WeightRole role);
+
+// A weight, and where it lies in a file. As a matrix it is [rows, columns]; a vector is [rows, 1].
+struct WeightSpec {
+  WeightRole role = WeightRole::kEmbedTokens;
+  int64_t layer = -1;  // 0-based; -1 outside the layers
+  int64_t rows = 0;
+  int64_t columns = 1;
+
+  std::vector<std::string> names;  // accepted tensor names, the preferred one first
+  std::vector<int64_t> shape;      // of the whole tensor in the file
+  bool transposed = false;         // the file holds [columns, rows] (GPT-2's Conv1D)
+  int64_t row_begin = 0;           // the weight is rows [row_begin, row_begin + rows) of a fused tensor (GPT-2's c_attn = q | k | v)
+};
+
+// A plain value.
+struct WeightMap {
+  std::vector<WeightSpec> specs;  // in the order of computation; all roles of the description and no others
+
+  // Names that may occur and are not weights (mask buffers, rotary tables). '*' stands for a layer number.
+  std::vector<std::string> ignored_names;
+
+  // Names of lm_head if it is tied: may occur, but then must equal embed_tokens.
+  std::vector<std::string> tied_names;
+
+  // The spec of that role, or null.
+  const WeightSpec* Find(WeightRole role, int64_t layer = -1) const;
+};
+
+WeightMap BuildWeightMap(const DecoderDescription& description);
+
+// The tensor of `spec`: the first of its names that the checkpoint has, checked for shape and dtype (F32, F16, BF16).
+// Errors: NOT_FOUND naming the tensor; INVALID_ARGUMENT naming it, what it has and what it should have.
+absl::StatusOr<const TensorView*> FindWeight(const WeightSpec& spec, const Checkpoint& checkpoint);
+
+// Checks a checkpoint whole. INVALID_ARGUMENT lists, by name, every tensor that is missing, superfluous, there under two names, mis-shaped or of
+// a wrong dtype (the first 20 of them), and a tied lm_head that differs from embed_tokens.
+absl::Status CheckTensors(const WeightMap& map, const Checkpoint& checkpoint);
+
+// Widens rows [row, row + dst.size() / columns) of the weight, counted within its slice, to float; transposes if the file does.
+// `tensor` is what FindWeight gave for `spec`; dst is [count, columns], row-major. REQUIRES: the rows exist.
+void ReadWeightRows(const WeightSpec& spec, const TensorView& tensor, int64_t row, absl::Span<float> dst);
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_CONFIG_WEIGHT_MAP_H_
