@@ -1,0 +1,38 @@
+#ifndef PHYLLO_MODEL_OPS_ACTIVATION_H_
+#define PHYLLO_MODEL_OPS_ACTIVATION_H_
+
+#include <cstdint>
+
+#include "model/ops/simd_kernels.h"
+#include "model/tensor/linear_input.h"
+#include "model/tensor/matrix_view.h"
+
+namespace phyllo {
+
+// The non-linearity of a feed-forward network.
+enum class ActivationKind {
+  kSilu,      // x * sigmoid(x)
+  kGelu,      // x * Phi(x), exact: 0.5 x (1 + erf(x / sqrt 2))
+  kGeluTanh,  // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): gelu_new, gelu_pytorch_tanh
+  kRelu,      // max(x, 0)
+};
+
+// All functions here are element-wise, allocate nothing and are thread-safe for disjoint rows of the output. A NaN stays a NaN.
+
+// out[i, j] = act(x[i, j]); x [n, f] f32, out [n, f] in its precision with zeroed padding.
+void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> x, const LinearInput& out);
+
+// The gated form (Shazeer 2020, "GLU variants"): out[i, j] = act(gate[i, j]) * up[i, j]; gate, up [n, f] f32 (columns of one fused
+// product may be given as two views), out [n, f] in its precision with zeroed padding.
+void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> gate, MatrixView<const float> up,
+                   const LinearInput& out);
+
+// y[i, j] += x[i, j]; x, y [n, d].
+void AddRows(const SimdKernels& kernels, MatrixView<const float> x, MatrixView<float> y);
+
+// out[i, j] = x[i, j] rounded to out's precision (bf16: to nearest even, NaN stays NaN), padding zeroed; x, out [n, d].
+void RoundRows(const SimdKernels& kernels, MatrixView<const float> x, const LinearInput& out);
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_OPS_ACTIVATION_H_

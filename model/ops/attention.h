@@ -1,0 +1,104 @@
+#ifndef PHYLLO_MODEL_OPS_ATTENTION_H_
+#define PHYLLO_MODEL_OPS_ATTENTION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "model/ops/simd_kernels.h"
+#include "model/parallel/thread_pool.h"
+#include "model/tensor/huge_page_arena.h"
+#include "model/tensor/linear_input.h"
+#include "model/tensor/matrix_view.h"
+
+namespace phyllo {
+
+// How keys and values of one layer lie in one page of page_size tokens:
+//   K [kv, hd, page_size], then V [kv, page_size, hd], both in `precision`.
+// K is transposed so that a score is one sequential sum over hd while the vector lanes are keys.
+struct KvLayout {
+  int64_t num_key_value_heads = 0;
+  int64_t head_dim = 0;    // 1 to kMaxHeadDim
+  int64_t page_size = 64;  // tokens, a multiple of 16, at most kMaxPageSize
+  Precision precision = Precision::kF32;
+
+  static constexpr int64_t kMaxHeadDim = 512;
+  static constexpr int64_t kMaxPageSize = 128;
+
+  // Bytes of K (as many of V) and of both in one page of one layer.
+  int64_t key_bytes() const { return num_key_value_heads * head_dim * page_size * BytesPerElement(precision); }
+  int64_t page_bytes() const { return 2 * key_bytes(); }
+
+  // INVALID_ARGUMENT naming the field that is out of range.
+  absl::Status Validate() const;
+};
+
+// The pages of one layer: page id p lies at base + p * page_stride. Borrowed; base and page_stride 64-byte aligned.
+struct KvLayer {
+  KvLayout layout;
+  std::byte* base = nullptr;
+  int64_t page_stride = 0;  // bytes, at least layout.page_bytes()
+
+  std::byte* Page(int32_t page_id) const { return base + page_id * page_stride; }
+};
+
+// The rows of one sequence in a step: rows [row_begin, row_begin + row_count) of q, k, v and out are its tokens at positions
+// first_position, first_position + 1, ... Position p lies in slot p % page_size of page page_table[p / page_size]. Slices of one step
+// do not share rows, nor pages that are written.
+struct SequenceSlice {
+  int64_t row_begin = 0;
+  int64_t row_count = 0;
+  int64_t first_position = 0;
+  absl::Span<const int32_t> page_table;  // page ids; at least ceil((first_position + row_count) / page_size) of them
+};
+
+struct AttentionSpec {
+  int64_t num_attention_heads = 0;  // a multiple of num_key_value_heads
+  float scale = 1.0f;               // of the scores, usually 1 / sqrt(head_dim)
+};
+
+// Per-worker tiles of scores and outputs for Attend. Thread-compatible; one Attend at a time.
+class AttentionScratch {
+ public:
+  // For pools of up to num_workers threads and steps of up to max_slices sequences; memory lies in `arena`.
+  // INVALID_ARGUMENT for a count < 1 or a bad layout; RESOURCE_EXHAUSTED.
+  static absl::StatusOr<AttentionScratch> Create(const KvLayout& layout, int num_workers, int64_t max_slices, HugePageArena& arena);
+
+  int num_workers() const { return num_workers_; }
+  int64_t max_slices() const { return static_cast<int64_t>(task_begin_.size()) - 1; }
+  // Worker's own floats.
+  float* Worker(int worker) const { return memory_ + worker * floats_per_worker_; }
+  // task_begin()[i]: the first task of slice i; [max_slices + 1].
+  absl::Span<int64_t> task_begin() const { return task_begin_; }
+
+ private:
+  AttentionScratch() = default;
+
+  int num_workers_ = 0;
+  int64_t floats_per_worker_ = 0;
+  float* memory_ = nullptr;
+  absl::Span<int64_t> task_begin_;
+};
+
+// Writes the keys and values of a step's tokens into their pages, rounded to the layout's precision. k, v [m, kv * hd] f32 (RoPE already applied
+// to k). Requires every slice's page table to hold its positions. Allocates nothing.
+void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<const float> v, absl::Span<const SequenceSlice> slices,
+             const KvLayer& layer, ThreadPool& pool);
+
+// Causal attention of a step's tokens over all earlier positions of their sequences and themselves (Vaswani et al. 2017, eq. 1, with the online
+// softmax of Milakov and Gimelshein 2018): for the query at position p of head a, kv head a / (h / kv),
+//   out = sum_{t <= p} softmax_t(scale * q . k_t) v_t.
+// q [m, h * hd] f32, out [m, h * hd] in its precision with zeroed padding. The keys and values of all positions up to the slice's last
+// must have been written (WriteKv of this step included); slots behind them are never read into a result, whatever they hold.
+//
+// Determinism: an output row depends on its query and on the keys and values at positions <= p only. Pages are visited from position 0, with one
+// running maximum and sum; rows of a tile only share loads. So chunks, batches, threads and page ids do not change a bit.
+// Allocates nothing.
+void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<const float> q, absl::Span<const SequenceSlice> slices,
+            const KvLayer& layer, const LinearInput& out, ThreadPool& pool, AttentionScratch& scratch);
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_OPS_ATTENTION_H_

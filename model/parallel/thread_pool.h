@@ -1,0 +1,72 @@
+#ifndef PHYLLO_MODEL_PARALLEL_THREAD_POOL_H_
+#define PHYLLO_MODEL_PARALLEL_THREAD_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace phyllo {
+
+// A fixed set of threads for the step's arithmetic. The caller is worker 0 and takes part; tasks are claimed one by one from an atomic
+// counter, so a core that is taken away for a moment delays only the task it holds. Results must not depend on which worker runs which task.
+// Idle workers spin for Options::spin and then sleep. Thread-compatible: one ParallelFor at a time.
+class ThreadPool {
+ public:
+  struct Options {
+    int num_threads = 1;                          // workers including the caller, 1 to 1024
+    bool pin = false;                             // worker i > 0 to the i-th CPU of the process's CPU set; the caller is never pinned
+    absl::Duration spin = absl::Microseconds(50);  // how long an idle worker polls before it sleeps; 0 never polls
+  };
+
+  // INVALID_ARGUMENT when num_threads or spin is out of range.
+  static absl::StatusOr<std::unique_ptr<ThreadPool>> Create(const Options& options);
+
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int num_threads() const { return num_threads_; }
+
+  // Calls function(task, worker) once for every task in [0, num_tasks), worker in [0, num_threads()), and returns when all have returned;
+  // what they wrote is visible to the caller. No two calls with the same worker overlap, so per-worker scratch needs no lock. The function
+  // must not call ParallelFor of this pool and must not throw. Does not allocate.
+  void ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function);
+
+ private:
+  explicit ThreadPool(const Options& options);
+
+  void WorkerLoop(int worker);
+  void RunTasks(int worker);
+  // Waits until the generation differs from `seen`; returns it, or a negative number when the pool shuts down.
+  int64_t WaitForGeneration(int64_t seen) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const int num_threads_;
+  const bool pin_;
+  const absl::Duration spin_;
+
+  // The job of the current generation: written by the caller before it publishes the generation, read by workers after they saw it.
+  const absl::FunctionRef<void(int64_t, int)>* function_ = nullptr;
+  int64_t num_tasks_ = 0;
+
+  alignas(64) std::atomic<int64_t> generation_{0};  // negative: shut down
+  alignas(64) std::atomic<int64_t> next_task_{0};
+  alignas(64) std::atomic<int> running_workers_{0};  // workers that have not yet finished the current generation
+
+  absl::Mutex mutex_;
+  absl::CondVar wake_;
+  int sleeping_workers_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_PARALLEL_THREAD_POOL_H_
