@@ -1,0 +1,144 @@
+// Text to token ids and back, by executing a checkpoint's tokenizer.json as it stands.
+//
+//   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::Load("/models/qwen3"));
+//   PHYLLO_ASSIGN_OR_RETURN(const Encoding encoding, tokenizer->Encode("Once upon a time", {}));
+//   const std::string text = tokenizer->Decode(encoding.ids, /*skip_special_tokens=*/false);
+//
+// The reference for every id and every decoded byte is the `tokenizers` library (0.23). Text that arrives token by token is
+// decoded with IncrementalDecoder; conversations are rendered with ChatTemplate.
+#ifndef PHYLLO_MODEL_TOKENIZER_TOKENIZER_H_
+#define PHYLLO_MODEL_TOKENIZER_TOKENIZER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+
+namespace phyllo {
+
+class TokenDecoder;
+struct TokenizerParts;
+
+// Bytes [begin, end) of a text.
+struct ByteRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  friend bool operator==(const ByteRange& a, const ByteRange& b) { return a.begin == b.begin && a.end == b.end; }
+};
+
+// A range of a text that came from a user: no control token may begin, end or lie in it. A control token is an added token
+// that the file marks special, or one spelled <|...|> or <｜...｜> (DeepSeek's <｜User｜> is not marked).
+struct LiteralRange {
+  ByteRange bytes;
+  // True: the other added tokens that the chat template spells (<tool_call>, <think> ...) stay text as well. False for the
+  // model's own earlier output, which may hold them.
+  bool template_tokens_too = true;
+};
+
+struct EncodeOptions {
+  // Adds what the post-processor adds: beginning-of-text and the like.
+  bool add_special_tokens = true;
+  // The text of a control token (see LiteralRange) becomes that token. Off: it is plain text. The other added tokens are
+  // recognised in both cases.
+  bool parse_special_tokens = false;
+  // Fills Encoding::offsets.
+  bool with_offsets = false;
+};
+
+struct Encoding {
+  // [n] token ids.
+  std::vector<int32_t> ids;
+  // [n], or empty if not asked for: the bytes of the text that each token stands for. Tokens that the post-processor adds
+  // have an empty range. Where a normalizer changed the text, the range is that of the original characters.
+  std::vector<ByteRange> offsets;
+};
+
+// One entry of the vocabulary.
+struct TokenInfo {
+  // As written in the vocabulary ("Ġthe", "▁the", "<0x0A>"). Borrowed from the tokenizer.
+  absl::string_view token;
+  // What it contributes to the decoded text (" the", " the", "\n"); not necessarily valid UTF-8.
+  std::string bytes;
+  bool special = false;  // Left out by skip_special_tokens.
+  bool added = false;    // Listed in added_tokens.
+  bool control = false;  // See LiteralRange.
+};
+
+// What tokenizer_config.json and chat_template.jinja add to tokenizer.json. Tokens are empty and ids absent if not named
+// there; an id is also absent if the token is not in the vocabulary.
+struct TokenizerConfig {
+  std::string bos_token, eos_token, unk_token, pad_token;
+  absl::optional<int32_t> bos_token_id, eos_token_id, unk_token_id, pad_token_id;
+  // Jinja source, empty if there is none; chat_template.jinja beside the file wins over the key "chat_template".
+  std::string chat_template;
+};
+
+// Immutable, thread-safe: any number of threads may call any method at once.
+class Tokenizer {
+ public:
+  // Reads `directory`/tokenizer.json and, where they exist, tokenizer_config.json and chat_template.jinja.
+  // Errors: NOT_FOUND (no tokenizer.json), INVALID_ARGUMENT (malformed file), UNIMPLEMENTED (a component that is not
+  // known, by name).
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& directory);
+
+  // The same from the files' contents; `tokenizer_config_json` and `chat_template` may be empty.
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> FromJson(absl::string_view tokenizer_json,
+                                                             absl::string_view tokenizer_config_json,
+                                                             absl::string_view chat_template = "");
+
+  ~Tokenizer();
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // Encodes `text`, which must be valid UTF-8.
+  // Errors: INVALID_ARGUMENT (not UTF-8, with the offset; never the text), RESOURCE_EXHAUSTED (a regular expression of the
+  // file needs more stack than is allowed for this text).
+  absl::StatusOr<Encoding> Encode(absl::string_view text, const EncodeOptions& options) const;
+
+  // Encodes `text` with parse_special_tokens, except that the tokens which LiteralRange names are not recognised where
+  // they touch one of `literal_ranges` (ascending, disjoint, within the text). Every other character is tokenized as if the ranges were not
+  // there, so that a range without the spelling of such a token changes nothing.
+  // Errors: as Encode; INVALID_ARGUMENT (ranges out of order or bounds).
+  absl::StatusOr<Encoding> EncodeWithLiteralRanges(absl::string_view text,
+                                                   absl::Span<const LiteralRange> literal_ranges,
+                                                   const EncodeOptions& options) const;
+
+  // The text of `ids`, always valid UTF-8 (U+FFFD where the bytes are not). Ids without an entry in the vocabulary
+  // (checkpoints pad it) contribute nothing.
+  std::string Decode(absl::Span<const int32_t> ids, bool skip_special_tokens) const;
+
+  // The entry of `id`; none if the vocabulary has no such id.
+  absl::optional<TokenInfo> FindToken(int32_t id) const;
+
+  // The id of a token as written in the vocabulary ("Ġthe", "<|im_end|>").
+  absl::optional<int32_t> IdOf(absl::string_view token) const;
+
+  // One more than the largest id, added tokens included. Ids below it may be unused.
+  int64_t vocab_size() const;
+
+  const TokenizerConfig& config() const;
+
+  // SHA-256 of the bytes of tokenizer.json, 64 lower-case hexadecimal digits.
+  const std::string& digest() const;
+
+  // SHA-256 of config().chat_template, likewise; of the empty string if there is none.
+  const std::string& chat_template_digest() const;
+
+  // The decoding pipeline, for IncrementalDecoder. Lives as long as the tokenizer.
+  const TokenDecoder& decoder() const;
+
+ private:
+  explicit Tokenizer(std::unique_ptr<TokenizerParts> parts);
+
+  const std::unique_ptr<TokenizerParts> parts_;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_TOKENIZER_TOKENIZER_H_
