@@ -32,6 +32,6 @@ chmod u+x "$binary"
 # The corpus in the repository seeds the run and is not written to.
 seeds=$(mktemp -d)
 trap 'rm -rf "$binary" "$seeds"' EXIT
-(cd "$top" && ./bazelw cquery "kind('source file', deps(${target}_corpus))" --output=files 2> /dev/null || true) |
+(cd "$top" && ./bazelw query "labels(srcs, ${target}_corpus)" 2> /dev/null) | sed 's#^//##; s#:#/#' |
   while read -r file; do cp "$top/$file" "$seeds/"; done
 "$binary" -max_total_time="$seconds" "$@" "$inputs" "$seeds"
