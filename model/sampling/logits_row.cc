@@ -1,0 +1,139 @@
+// Invariants:
+// - Sums run in kLanes partial sums over blocks of kBlock elements, folded in one fixed order; the order depends on v alone.
+// - Loops have fixed-width inner bodies without branches, so that the compiler turns each into vector code.
+#include "model/sampling/logits_row.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace phyllo {
+namespace {
+
+constexpr int64_t kLanes = 16;
+constexpr int64_t kBlock = 4096;
+constexpr uint32_t kExponentMask = 0x7f800000u;  // all ones in infinities and NaN only
+
+bool IsFinite(float value) { return (std::bit_cast<uint32_t>(value) & kExponentMask) != kExponentMask; }
+
+bool AllFinite(absl::Span<const float> values) {
+  uint32_t not_finite = 0;
+  for (const float value : values) not_finite |= IsFinite(value) ? 0u : 1u;
+  return not_finite == 0;
+}
+
+float MaxOf(absl::Span<const float> values) {
+  std::array<float, kLanes> lanes;
+  lanes.fill(-std::numeric_limits<float>::infinity());
+  const int64_t size = values.size();
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] = values[i + lane] > lanes[lane] ? values[i + lane] : lanes[lane];
+    }
+  }
+  float max = *std::max_element(lanes.begin(), lanes.end());
+  for (; i < size; ++i) max = std::max(max, values[i]);
+  return max;
+}
+
+// sum_i exp(values[i] - max), at most kBlock values.
+double SumOfExponentials(absl::Span<const float> values, float max) {
+  std::array<float, kLanes> lanes{};
+  const int64_t size = values.size();
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += ExpNonPositive(values[i + lane] - max);
+  }
+  double sum = 0.0;
+  for (const float lane : lanes) sum += lane;
+  for (; i < size; ++i) sum += ExpNonPositive(values[i] - max);
+  return sum;
+}
+
+}  // namespace
+
+absl::StatusOr<LogitsSummary> SummarizeLogits(absl::Span<const float> logits) {
+  if (!AllFinite(logits)) {
+    const auto bad = std::find_if_not(logits.begin(), logits.end(), IsFinite);
+    return absl::InternalError(
+        absl::StrCat("logit ", bad - logits.begin(), " of ", logits.size(), " is ", *bad, "; the model's output is not finite"));
+  }
+  LogitsSummary summary;
+  summary.max = MaxOf(logits);
+  double sum = 0.0;
+  const int64_t size = logits.size();
+  for (int64_t begin = 0; begin < size; begin += kBlock) {
+    sum += SumOfExponentials(logits.subspan(begin, std::min(kBlock, size - begin)), summary.max);
+  }
+  summary.log_sum_exp = static_cast<double>(summary.max) + std::log(sum);
+  return summary;
+}
+
+int64_t RankOf(absl::Span<const float> logits, int32_t token_id) {
+  const float own = logits[token_id];
+  int64_t greater = 0;
+  for (const float logit : logits) greater += logit > own ? 1 : 0;
+  return 1 + greater;
+}
+
+std::vector<TokenLogprob> TopLogprobs(absl::Span<const float> logits, const LogitsSummary& summary, int64_t count) {
+  // `top` is a heap whose front is the worst kept: a new token enters only if it is better, and later ids lose ties.
+  std::vector<TokenLogprob> top;
+  if (count <= 0) return top;
+  top.reserve(count);
+  const auto better = [&](const TokenLogprob& a, const TokenLogprob& b) {
+    const float logit_a = logits[a.token_id], logit_b = logits[b.token_id];
+    return logit_a != logit_b ? logit_a > logit_b : a.token_id < b.token_id;
+  };
+  for (int32_t id = 0; id < static_cast<int32_t>(logits.size()); ++id) {
+    if (static_cast<int64_t>(top.size()) < count) {
+      top.push_back({id, 0.0f});
+      std::push_heap(top.begin(), top.end(), better);
+    } else if (logits[id] > logits[top.front().token_id]) {
+      std::pop_heap(top.begin(), top.end(), better);
+      top.back() = {id, 0.0f};
+      std::push_heap(top.begin(), top.end(), better);
+    }
+  }
+  std::sort_heap(top.begin(), top.end(), better);
+  for (TokenLogprob& token : top) token.logprob = LogProbability(logits, summary, token.token_id);
+  return top;
+}
+
+int32_t ArgMax(absl::Span<const float> values) {
+  const float max = MaxOf(values);
+  return static_cast<int32_t>(std::find(values.begin(), values.end(), max) - values.begin());
+}
+
+float KthLargest(absl::Span<const float> values, int64_t count, std::vector<float>& scratch) {
+  // Keeps up to 2 * count values above the running threshold; a selection halves them and raises it. Values equal to the threshold need not
+  // enter: `count` values at or above it are held already.
+  scratch.clear();
+  float threshold = -std::numeric_limits<float>::infinity();
+  const auto shrink = [&] {
+    std::nth_element(scratch.begin(), scratch.begin() + (count - 1), scratch.end(), std::greater<float>());
+    scratch.resize(count);
+    threshold = scratch[count - 1];
+  };
+  const size_t capacity = static_cast<size_t>(2 * count + kLanes);
+  for (const float value : values) {
+    if (value > threshold) {
+      scratch.push_back(value);
+      if (scratch.size() >= capacity) shrink();
+    }
+  }
+  if (static_cast<int64_t>(scratch.size()) < count) return -std::numeric_limits<float>::infinity();
+  shrink();
+  return threshold;
+}
+
+}  // namespace phyllo

@@ -1,0 +1,51 @@
+// From a row of logits to a token.
+//   Sampler sampler(vocab_size);
+//   PHYLLO_ASSIGN_OR_RETURN(const SampledToken token, sampler.Sample(row, history, parameters, position));
+#ifndef PHYLLO_MODEL_SAMPLING_SAMPLER_H_
+#define PHYLLO_MODEL_SAMPLING_SAMPLER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "model/sampling/logits_processors.h"
+#include "model/sampling/logits_row.h"
+#include "model/sampling/sampling_parameters.h"
+#include "model/sampling/token_history.h"
+
+namespace phyllo {
+
+// Log-probabilities and ranks are those of the raw logits (log-softmax before bias, penalties, bans and temperature): they say what the
+// model thought, and do not change with the sampling parameters.
+struct SampledToken {
+  int32_t token_id = 0;
+  float logprob = 0.0f;
+  int64_t rank = 1;                        // 1 + number of tokens with a strictly greater raw logit
+  std::vector<TokenLogprob> top_logprobs;  // [parameters.top_logprobs], most probable first
+};
+
+// Draws tokens; holds only scratch sized by vocab_size, so that Sample does not allocate beyond top_logprobs. The result is a function of
+// the arguments alone. Thread-compatible: one sampler per thread.
+class Sampler {
+ public:
+  explicit Sampler(int64_t vocab_size);
+
+  // `logits` [v], not changed. `history` holds the sequence's prompt and output; `position` is that of the token to be sampled, i.e. the
+  // number of tokens before it. `parameters` must have passed ValidateSamplingParameters.
+  // INTERNAL if a logit is not finite. INVALID_ARGUMENT if every token is banned.
+  absl::StatusOr<SampledToken> Sample(absl::Span<const float> logits, const TokenHistory& history,
+                                      const SamplingParameters& parameters, int64_t position);
+
+ private:
+  absl::StatusOr<int32_t> ChooseToken(absl::Span<const float> logits, const TokenHistory& history,
+                                      const SamplingParameters& parameters, int64_t position);
+
+  std::vector<float> processed_;       // [v]
+  std::vector<float> scratch_;         // [v]
+  std::vector<Candidate> candidates_;  // <= v
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_SAMPLING_SAMPLER_H_
