@@ -1,7 +1,6 @@
 #include "model/sampling/sampler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -19,7 +18,22 @@ bool ChangesLogits(const SamplingParameters& parameters, const TokenHistory& his
          parameters.presence_penalty != 0.0f || history.generated_count() < parameters.min_tokens || !parameters.allowed_token_ids.empty();
 }
 
+SampledToken Describe(absl::Span<const float> logits, const LogitsSummary& summary, int32_t token_id, const SamplingParameters& parameters) {
+  SampledToken token;
+  token.token_id = token_id;
+  token.logprob = LogProbability(logits, summary, token_id);
+  token.rank = RankOf(logits, token_id);
+  token.top_logprobs = TopLogprobs(logits, summary, std::min<int64_t>(parameters.top_logprobs, logits.size()));
+  for (const int32_t id : parameters.logprob_token_ids) token.top_logprobs.push_back({id, LogProbability(logits, summary, id)});
+  return token;
+}
+
 }  // namespace
+
+absl::StatusOr<SampledToken> DescribeToken(absl::Span<const float> logits, int32_t token_id, const SamplingParameters& parameters) {
+  PHYLLO_ASSIGN_OR_RETURN(const LogitsSummary summary, SummarizeLogits(logits));
+  return Describe(logits, summary, token_id, parameters);
+}
 
 Sampler::Sampler(int64_t vocab_size) {
   processed_.reserve(vocab_size);
@@ -30,12 +44,8 @@ Sampler::Sampler(int64_t vocab_size) {
 absl::StatusOr<SampledToken> Sampler::Sample(absl::Span<const float> logits, const TokenHistory& history,
                                              const SamplingParameters& parameters, int64_t position) {
   PHYLLO_ASSIGN_OR_RETURN(const LogitsSummary summary, SummarizeLogits(logits));
-  SampledToken token;
-  PHYLLO_ASSIGN_OR_RETURN(token.token_id, ChooseToken(logits, history, parameters, position));
-  token.logprob = LogProbability(logits, summary, token.token_id);
-  token.rank = RankOf(logits, token.token_id);
-  token.top_logprobs = TopLogprobs(logits, summary, std::min<int64_t>(parameters.top_logprobs, logits.size()));
-  return token;
+  PHYLLO_ASSIGN_OR_RETURN(const int32_t token_id, ChooseToken(logits, history, parameters, position));
+  return Describe(logits, summary, token_id, parameters);
 }
 
 absl::StatusOr<int32_t> Sampler::ChooseToken(absl::Span<const float> logits, const TokenHistory& history,

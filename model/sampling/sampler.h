@@ -22,8 +22,12 @@ struct SampledToken {
   int32_t token_id = 0;
   float logprob = 0.0f;
   int64_t rank = 1;                        // 1 + number of tokens with a strictly greater raw logit
-  std::vector<TokenLogprob> top_logprobs;  // [parameters.top_logprobs], most probable first
+  std::vector<TokenLogprob> top_logprobs;  // [top_logprobs], most probable first, then those of logprob_token_ids
 };
+
+// What `logits` [v] say of a given token: how prompts are scored. Of `parameters` only top_logprobs and logprob_token_ids are read.
+// INTERNAL if a logit is not finite.
+absl::StatusOr<SampledToken> DescribeToken(absl::Span<const float> logits, int32_t token_id, const SamplingParameters& parameters);
 
 // Draws tokens; holds only scratch sized by vocab_size, so that Sample does not allocate beyond top_logprobs. The result is a function of
 // the arguments alone. Thread-compatible: one sampler per thread.

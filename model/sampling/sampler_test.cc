@@ -1,6 +1,5 @@
 #include "model/sampling/sampler.h"
 
-#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -137,6 +136,16 @@ TEST_F(SamplerTest, ReportsLogprobAndRankOfTheRawLogits) {
   EXPECT_EQ(token.rank, 3);
   ASSERT_THAT(token.top_logprobs, SizeIs(2));
   EXPECT_EQ(token.top_logprobs[0].token_id, 0);
+  EXPECT_NEAR(token.top_logprobs[1].logprob, std::log(0.25), 1e-6);
+}
+
+TEST_F(SamplerTest, ReportsChosenIdsAfterTheMostProbable) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.25f), std::log(0.25f)};
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const SampledToken token, DescribeToken(logits, 2, {.top_logprobs = 1, .logprob_token_ids = {1}}));
+  EXPECT_EQ(token.token_id, 2);
+  ASSERT_THAT(token.top_logprobs, SizeIs(2));
+  EXPECT_EQ(token.top_logprobs[0].token_id, 0);
+  EXPECT_EQ(token.top_logprobs[1].token_id, 1);
   EXPECT_NEAR(token.top_logprobs[1].logprob, std::log(0.25), 1e-6);
 }
 

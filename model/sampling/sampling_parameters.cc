@@ -89,6 +89,12 @@ absl::Status ValidateSamplingParameters(const SamplingParameters& parameters, in
   for (const int32_t token_id : parameters.stop_token_ids) {
     PHYLLO_RETURN_IF_ERROR(CheckTokenId("stop_token_ids", token_id, vocab_size));
   }
+  if (static_cast<int64_t>(parameters.logprob_token_ids.size()) > kMaxTopLogprobs) {
+    return OutOfRange("the number of logprob_token_ids", absl::StrCat(parameters.logprob_token_ids.size()), absl::StrCat("[0, ", kMaxTopLogprobs, "]"));
+  }
+  for (const int32_t token_id : parameters.logprob_token_ids) {
+    PHYLLO_RETURN_IF_ERROR(CheckTokenId("logprob_token_ids", token_id, vocab_size));
+  }
   return CheckSomethingRemains(parameters, vocab_size);
 }
 

@@ -13,8 +13,8 @@ namespace phyllo {
 
 inline constexpr float kMaxTemperature = 100.0f;
 inline constexpr float kMaxRepetitionPenalty = 100.0f;
-inline constexpr float kMaxAdditivePenalty = 2.0f;
-inline constexpr float kMaxLogitBias = 100.0f;
+inline constexpr float kMaxAdditivePenalty = 100.0f;
+inline constexpr float kMaxLogitBias = 1000.0f;
 inline constexpr int64_t kMaxLogitBiasCount = 1024;
 inline constexpr int64_t kMaxTopLogprobs = 128;
 
@@ -32,11 +32,11 @@ struct SamplingParameters {
   float min_p = 0.0f;
   // Divides positive logits, multiplies negative ones, of every token of the prompt or the output. Range (0, 100].
   float repetition_penalty = 1.0f;
-  // Subtracted once for each earlier occurrence of the token in the output. Range [-2, 2].
+  // Subtracted once for each earlier occurrence of the token in the output. Range [-100, 100].
   float frequency_penalty = 0.0f;
-  // Subtracted once if the token occurs in the output. Range [-2, 2].
+  // Subtracted once if the token occurs in the output. Range [-100, 100].
   float presence_penalty = 0.0f;
-  // (token id, value added to its logit). Ids distinct, in [0, v); values in [-100, 100]; at most 1024 of them.
+  // (token id, value added to its logit). Ids distinct, in [0, v); values in [-1000, 1000]; at most 1024 of them.
   std::vector<std::pair<int32_t, float>> logit_bias = {};
   // If not empty, only these ids may be sampled. Ids in [0, v).
   std::vector<int32_t> allowed_token_ids = {};
@@ -50,6 +50,8 @@ struct SamplingParameters {
   int32_t choice = 0;
   // How many of the most probable tokens to report beside the sampled one. Range [0, 128].
   int32_t top_logprobs = 0;
+  // Ids reported at every position as well, after the most probable ones. Ids in [0, v); at most 128 of them.
+  std::vector<int32_t> logprob_token_ids = {};
 };
 
 // INVALID_ARGUMENT naming the parameter, its value and its range, or the ids that leave no token to sample; OK otherwise.
