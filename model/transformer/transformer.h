@@ -52,9 +52,8 @@ struct StepSlice {
   int64_t row_count = 0;       // >= 1; 1 in decode, a chunk of the prompt in prefill
   int64_t first_position = 0;  // of row_begin: the number of tokens of the sequence already in the cache
   // Tokens of the whole prompt, those not yet computed included. Only RoPE type dynamic looks at it: there the rotation
-  // of a position depends on the length of the prompt it belongs to, however the prompt is cut into chunks. Where that
-  // matters (LongestReusablePrefix), pages must not be shared between prompts of different lengths.
-  int64_t prompt_length = 0;
+  // of a position depends on the length of the prompt it belongs to, however the prompt is cut into chunks (rope.h).
+  int64_t prompt_length = 0;  // >= 1
   const PageTable* pages = nullptr;  // not null; with room for first_position + row_count tokens
 };
 
@@ -77,9 +76,8 @@ class Transformer {
 
   // One step. hidden_states [m, d], 1 <= m <= max_rows: on entry the embeddings of the tokens, or the output of layer
   // first_layer - 1; on return the output of layer last_layer - 1, before the final norm. Keys and values of every row
-  // are written to the pages. Requires that the slices cover every row exactly once, and that what lies before
-  // first_position in the pages was computed by earlier steps (or, in the same step, by an earlier slice of the
-  // sequence). Does not allocate.
+  // are written to the pages. Requires that the slices lie behind each other and cover all rows, one slice a sequence,
+  // and that earlier steps have computed the positions before first_position. Does not allocate.
   // INVALID_ARGUMENT, before anything is written, names what is wrong: rows, positions beyond max_positions(), or a page
   // table without room.
   absl::Status Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states,
@@ -96,8 +94,10 @@ class Transformer {
 
   // Number of positions a sequence may have: the model's limit, or 2^31 - 1 where the model has none (RoPE type dynamic).
   int64_t max_positions() const;
-  // Number of first tokens of a prompt of prompt_length tokens whose keys are the same in every prompt that begins so.
-  int64_t LongestReusablePrefix(int64_t prompt_length) const;
+  // The keys of positions [0, result) of a sequence with such a prompt depend on the tokens up to them only, so that their
+  // pages may serve every sequence that begins with these tokens and is allowed to reuse as many. max_positions() for every
+  // model without RoPE type dynamic; with it max_position_embeddings if the prompt fits into that, else 0.
+  int64_t ReusablePositions(int64_t prompt_length) const;
 
   // Bytes of the packed weights.
   int64_t weight_bytes() const;

@@ -1,0 +1,73 @@
+// The weights of a range of decoder layers, packed once at load.
+#ifndef PHYLLO_MODEL_TRANSFORMER_DECODER_WEIGHTS_H_
+#define PHYLLO_MODEL_TRANSFORMER_DECODER_WEIGHTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/config/decoder_description.h"
+#include "model/onednn/linear_kernels.h"
+#include "model/onednn/packed_linear.h"
+#include "model/tensor/huge_page_arena.h"
+#include "model/tensor/linear_input.h"
+
+namespace phyllo {
+
+// A norm of the residual stream. Spans lie in the arena of DecoderWeights.
+struct NormWeights {
+  NormDescription description;
+  absl::Span<const float> weight = {};  // [d]
+  absl::Span<const float> bias = {};    // [d], or empty
+};
+
+// One layer. Projections that share their input are one matrix, their rows behind each other.
+struct LayerWeights {
+  LayerDescription description;
+  NormWeights input_norm;
+  PackedLinear qkv_proj;           // q, k, v: [(h + 2 kv) * hd, d]
+  absl::Span<const float> q_norm;  // [hd], or empty
+  absl::Span<const float> k_norm;  // [hd], or empty
+  PackedLinear o_proj;             // [d, h * hd]
+  NormWeights post_attention_norm;
+  PackedLinear gate_up_proj;  // gate, up: [2 * intermediate_size, d]; if not gated only up: [intermediate_size, d]
+  PackedLinear down_proj;     // [d, intermediate_size]
+};
+
+// The final norm and lm_head [v, d].
+struct HeadWeights {
+  NormWeights final_norm;
+  PackedLinear lm_head;
+};
+
+struct DecoderWeightsOptions {
+  Precision precision = Precision::kF32;
+  int64_t first_layer = 0;  // layers [first_layer, last_layer)
+  int64_t last_layer = 0;
+  bool head = true;  // load the final norm and lm_head
+  // If set, called after each tensor with the bytes of the checkpoint done and to do.
+  std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
+};
+
+// Owns the memory all spans and matrices above lie in. Movable; immutable after Load, hence thread-safe.
+struct DecoderWeights {
+  // Packs straight from the memory map: beside the packed weights no copy is made. Requires 0 <= first_layer <= last_layer
+  // <= num_hidden_layers. INVALID_ARGUMENT lists the tensors that are missing, superfluous or mis-shaped;
+  // FAILED_PRECONDITION when this CPU has no kernels for the precision; RESOURCE_EXHAUSTED when memory runs out.
+  static absl::StatusOr<DecoderWeights> Load(const DecoderDescription& description, const Checkpoint& checkpoint,
+                                             const DecoderWeightsOptions& options);
+
+  std::unique_ptr<LinearKernels> kernels;
+  HugePageArena arena;
+  std::vector<LayerWeights> layers;  // [last_layer - first_layer]
+  std::optional<HeadWeights> head;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_TRANSFORMER_DECODER_WEIGHTS_H_
