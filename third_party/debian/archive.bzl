@@ -39,9 +39,10 @@ def _urls(ctx, artifact):
     return ["%s/%s" % (r, artifact.filename) for r in same + other]
 
 def _download(ctx, url, out, artifact):
-    # "+" in a path is read as a blank by some servers.
+    if url and url.startswith("http"):
+        url = url.replace("+", "%2b")  # some servers read "+" in a path as a blank
     return ctx.download(
-        [url.replace("+", "%2b")] if url else [],
+        [url] if url else [],
         out,
         sha256 = artifact.sha256,
         allow_fail = True,
@@ -103,8 +104,8 @@ def _fetch(ctx, artifact):
     fail("""%s %s (Debian, sha256 %s) is on none of the mirrors tried:
   %s
 Is the network there? Then it was replaced by a newer version:
-  - refresh the pins:  bazel run //third_party/debian:update
-  - or use a snapshot: DEBIAN_SNAPSHOT=<root of a Debian snapshot archive> bazel build ...
+  - refresh the pins:  ./bazelw run //third_party/debian:update
+  - or use a snapshot: DEBIAN_SNAPSHOT=<root of a Debian snapshot archive> ./bazelw build ...
   - or put the file %s into a folder and pass --distdir=<folder>.""" %
          (artifact.name, artifact.version, artifact.sha256, "\n  ".join(urls), base_name))
 
