@@ -19,10 +19,10 @@
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
 #include "model/kv_cache/kv_cache.h"
-#include "model/kv_cache/page_table.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/step_slice.h"
 
 namespace phyllo {
 
@@ -44,17 +44,6 @@ struct TransformerOptions {
 
   // If set, called on the loading thread after each tensor with the bytes of the checkpoint done and to do.
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
-};
-
-// The rows of one sequence in a step: consecutive positions of it.
-struct StepSlice {
-  int64_t row_begin = 0;       // rows [row_begin, row_begin + row_count) of hidden_states
-  int64_t row_count = 0;       // >= 1; 1 in decode, a chunk of the prompt in prefill
-  int64_t first_position = 0;  // of row_begin: the number of tokens of the sequence already in the cache
-  // Tokens of the whole prompt, those not yet computed included. Only RoPE type dynamic looks at it: there the rotation
-  // of a position depends on the length of the prompt it belongs to, however the prompt is cut into chunks (rope.h).
-  int64_t prompt_length = 0;  // >= 1
-  const PageTable* pages = nullptr;  // not null; with room for first_position + row_count tokens
 };
 
 // Called after each layer with its output, the residual stream [m, d]. For tests and tools.
