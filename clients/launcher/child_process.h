@@ -36,10 +36,10 @@ class ChildProcess {
   bool WaitForEnd(absl::Duration timeout);
 
  private:
-  ChildProcess(pid_t pid, int pid_fd) : pid_(pid), pid_fd_(pid_fd) {}
+  ChildProcess(pid_t pid, int end_pipe) : pid_(pid), end_pipe_(end_pipe) {}
 
   const pid_t pid_;
-  const int pid_fd_;  // Readable when the process has ended.
+  const int end_pipe_;  // Reads as ended when the process has.
   std::optional<std::string> how_it_ended_;
 };
 

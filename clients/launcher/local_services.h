@@ -20,6 +20,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "clients/launcher/child_process.h"
 #include "clients/launcher/service_binaries.h"
@@ -39,6 +40,9 @@ struct LaunchProgress {
   // Since Start() was called.
   absl::Duration elapsed;
 };
+
+// Hears of a start.
+using LaunchObserver = absl::FunctionRef<void(const LaunchProgress&)>;
 
 struct LocalServicesOptions {
   ServiceBinaries binaries;
@@ -65,7 +69,7 @@ class LocalServices {
   // a few times a second, on this thread. Errors, none of which leaves a process behind: FAILED_PRECONDITION with its exit status and last log
   // lines if a service ends before it serves, NOT_FOUND without a model folder, DEADLINE_EXCEEDED, CANCELLED.
   static absl::StatusOr<std::unique_ptr<LocalServices>> Start(
-      const LocalServicesOptions& options, absl::FunctionRef<void(const LaunchProgress&)> observer = [](const LaunchProgress&) {});
+      const LocalServicesOptions& options, LaunchObserver observer = [](const LaunchProgress&) {});
   // Stops.
   ~LocalServices();
   LocalServices(const LocalServices&) = delete;
@@ -84,10 +88,14 @@ class LocalServices {
 
  private:
   explicit LocalServices(const LocalServicesOptions& options);
-  absl::Status Spawn();
-  absl::Status WaitUntilServing(absl::FunctionRef<void(const LaunchProgress&)> observer, absl::Time start_time);
-  absl::Status ReadGatewayAddress();
-  std::string LogPath(ServiceKind kind) const;
+  absl::Status Spawn(ServiceKind kind);
+  // Returns when all that were spawned are SERVING.
+  absl::Status WaitUntilServing(LaunchObserver observer, absl::Time start_time);
+  absl::Status CheckStart(absl::Time start_time);
+  absl::Status ReadAddress(ServiceKind kind);
+  void StopChildren(int first, int last);
+  // Of a file in the private folder.
+  std::string PathOf(ServiceKind kind, absl::string_view suffix) const;
 
   const LocalServicesOptions options_;
   std::unique_ptr<TemporaryFolder> folder_;
