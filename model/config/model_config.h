@@ -93,8 +93,9 @@ struct ModelConfig {
 // Reads the text of a config.json, in the key style of transformers 4 or 5.
 // Errors, each naming the key and the value:
 //   INVALID_ARGUMENT: not JSON or nested deeper than 64, a missing required key, a wrong JSON type, a value out of
-//     range (sizes are 1 .. 2^24, vocab_size up to 2^28, layers up to 4096), heads that do not divide, an odd head_dim
-//     with RoPE, contradictory values of one option in its two places.
+//     range (hidden_size 1 .. 2^20, intermediate_size and num_attention_heads * head_dim .. 2^22, num_hidden_layers .. 4096,
+//     vocab_size .. 2^28, max_position_embeddings .. 2^30), heads that do not divide, an odd head_dim with RoPE, an eos_token_id outside the
+//     vocabulary, contradictory values of one option in its places.
 //   UNIMPLEMENTED: an architecture or an option that this library does not compute (sliding windows, experts,
 //     quantization_config, other RoPE types, other activations).
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json);
