@@ -1,0 +1,373 @@
+// Invariants:
+// - sequences_ is in order of service: higher priority first, then earlier arrival. A preempted sequence keeps its place.
+// - Every sequence ends through Finish, once; it stays in sequences_ until RemoveFinished at the end of the step, without pages.
+// - The mutex guards the hand-over only; it is never held while the model computes or an outbox calls its reader.
+#include "services/transformer/engine.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "model/base/status_macros.h"
+
+namespace phyllo {
+namespace {
+
+absl::Status CheckOption(absl::string_view name, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", must be in [", low, ", ", high, "]"));
+}
+
+constexpr int64_t kUnlimited = int64_t{1} << 40;
+
+absl::Status CheckOptions(const EngineOptions& options, const StepModelSizes& sizes) {
+  PHYLLO_RETURN_IF_ERROR(CheckOption("max_prefill_rows", options.max_prefill_rows, 1, sizes.max_rows));
+  PHYLLO_RETURN_IF_ERROR(CheckOption("max_sequences", options.max_sequences, 1, sizes.max_rows));
+  PHYLLO_RETURN_IF_ERROR(CheckOption("max_waiting_sequences", options.max_waiting_sequences, 0, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(CheckOption("max_waiting_tokens", options.max_waiting_tokens, 1, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(CheckOption("max_unread_entries", options.max_unread_entries, 1, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(CheckOption("max_sequence_length", options.max_sequence_length.value_or(1), 1, kUnlimited));
+  if (options.now == nullptr) return absl::InvalidArgumentError("the engine needs a clock");
+  return absl::OkStatus();
+}
+
+absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
+  return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", limit, " is ", value));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(StepModel& model, EngineOptions options) {
+  const StepModelSizes& sizes = model.sizes();
+  PHYLLO_RETURN_IF_ERROR(CheckOptions(options, sizes));
+  const int64_t cache_tokens = model.page_allocator().page_count() * sizes.page_size;
+  SequenceLimits limits = {
+      .vocab_size = sizes.vocab_size,
+      .max_sequence_length = std::min({sizes.max_positions, cache_tokens, options.max_sequence_length.value_or(cache_tokens)}),
+      .eos_token_ids = options.eos_token_ids};
+  if (limits.max_sequence_length < 2) {
+    return absl::InvalidArgumentError(absl::StrCat("the KV cache has room for ", cache_tokens, " tokens, a sequence needs at least 2"));
+  }
+  return std::unique_ptr<Engine>(new Engine(model, std::move(options), std::move(limits)));
+}
+
+Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
+    : model_(model),
+      options_(std::move(options)),
+      limits_(std::move(limits)),
+      scheduler_({.max_rows = model.sizes().max_rows,
+                  .max_prefill_rows = options_.max_prefill_rows,
+                  .max_sequences = options_.max_sequences,
+                  .page_size = model.sizes().page_size}),
+      batch_(model) {
+  for (int worker = 0; worker < model.num_threads(); ++worker) samplers_.emplace_back(model.sizes().vocab_size);
+  totals_.total_page_count = model.page_allocator().page_count();
+  stats_ = totals_;
+}
+
+absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request, std::function<void()> on_news) {
+  PHYLLO_RETURN_IF_ERROR(ValidateSequenceRequest(request, limits_));
+  const absl::Time now = options_.now();
+  if (request.deadline && *request.deadline <= now) return absl::DeadlineExceededError("the deadline had passed when the request arrived");
+  const auto prompt_count = static_cast<int64_t>(request.prompt_token_ids.size());
+  const int64_t token_count = prompt_count + static_cast<int64_t>(request.generated_token_ids.size());
+  auto outbox = std::make_shared<SequenceOutbox>(options_.max_unread_entries, std::move(on_news));
+  PromptFeed feed(prompt_count, model_.sizes().hidden_size, options_.max_prefill_rows);
+  PageTable pages(model_.page_allocator(), model_.sizes().page_size);
+
+  absl::MutexLock lock(&mutex_);
+  if (draining_ || stop_) return absl::UnavailableError("the server is draining");
+  if (queued_count_ >= options_.max_waiting_sequences) return QueueIsFull("max_waiting_sequences", options_.max_waiting_sequences);
+  // A sequence longer than the whole limit may wait alone; otherwise it could never be served.
+  if (queued_count_ > 0 && queued_tokens_ + token_count > options_.max_waiting_tokens) {
+    return QueueIsFull("max_waiting_tokens", options_.max_waiting_tokens);
+  }
+  const SequenceId id = next_id_++;
+  auto sequence = std::make_unique<Sequence>(id, std::move(request), outbox, limits_, std::move(feed), std::move(pages));
+  sequence->submit_time = now;
+  ++queued_count_;
+  queued_tokens_ += token_count;
+  inbox_.sequences.push_back(std::move(sequence));
+  return Submitted{id, std::move(outbox)};
+}
+
+void Engine::ProvideHiddenStates(SequenceId id, int64_t first_position, std::vector<float> rows) {
+  absl::MutexLock lock(&mutex_);
+  inbox_.rows.push_back({id, first_position, std::move(rows)});
+}
+
+void Engine::Cancel(SequenceId id) {
+  absl::MutexLock lock(&mutex_);
+  inbox_.cancelled.push_back(id);
+}
+
+void Engine::Drain() {
+  absl::MutexLock lock(&mutex_);
+  draining_ = true;
+}
+
+void Engine::Stop() {
+  absl::MutexLock lock(&mutex_);
+  stop_ = true;
+}
+
+EngineStats Engine::stats() const {
+  absl::MutexLock lock(&mutex_);
+  EngineStats stats = stats_;
+  stats.draining = draining_;
+  for (const auto& sequence : inbox_.sequences) {
+    ++stats.waiting_count;
+    stats.outstanding_prefill_tokens += sequence->prompt_count();
+  }
+  return stats;
+}
+
+bool Engine::RunOneStep() {
+  const absl::Time start = options_.now();
+  const bool has_input = TakeInbox();
+  EndExpired(start);
+  const StepPlan& plan = Plan();
+  AskForRows(start);
+  const bool computed = Compute(plan, start);
+  AskForRows(options_.now());
+  for (const auto& sequence : sequences_) sequence->outbox->Flush();
+  const bool removed = RemoveFinished();
+  Publish(std::nullopt);
+  return has_input || computed || removed || !plan.admitted.empty() || !plan.preempted.empty();
+}
+
+void Engine::Run() {
+  while (true) {
+    const bool changed = RunOneStep();
+    const absl::Duration until_expiry = changed ? absl::ZeroDuration() : NextExpiry() - options_.now();
+    absl::MutexLock lock(&mutex_);
+    if (!changed) mutex_.AwaitWithTimeout(absl::Condition(this, &Engine::HasInput), until_expiry);
+    if (stop_) break;
+  }
+  TakeInbox();
+  for (const auto& sequence : sequences_) {
+    if (!sequence->finished) Fail(*sequence, absl::UnavailableError("the server is shutting down"));
+    sequence->outbox->Flush();
+  }
+  RemoveFinished();
+  Publish(std::nullopt);
+}
+
+bool Engine::TakeInbox() {
+  Inbox inbox;
+  {
+    absl::MutexLock lock(&mutex_);
+    inbox = std::exchange(inbox_, Inbox{});
+  }
+  for (auto& sequence : inbox.sequences) Enqueue(std::move(sequence));
+  for (ProvidedRows& provided : inbox.rows) {
+    const auto found = by_id_.find(provided.id);
+    if (found == by_id_.end() || found->second->finished) continue;
+    Sequence& sequence = *found->second;
+    const absl::Status status = sequence.feed.Accept(provided.first_position, std::move(provided.rows));
+    if (!status.ok()) Fail(sequence, status);
+    sequence.rows_asked_time.reset();
+  }
+  for (const SequenceId id : inbox.cancelled) {
+    const auto found = by_id_.find(id);
+    if (found == by_id_.end() || found->second->finished) continue;
+    Fail(*found->second, absl::CancelledError("the client cancelled"));
+  }
+  return !inbox.empty();
+}
+
+void Engine::Enqueue(std::unique_ptr<Sequence> sequence) {
+  Sequence& enqueued = *sequence;
+  by_id_[enqueued.id] = &enqueued;
+  const auto place = std::upper_bound(sequences_.begin(), sequences_.end(), sequence, [](const auto& a, const auto& b) {
+    return a->request.priority > b->request.priority;
+  });
+  sequences_.insert(place, std::move(sequence));
+  if (const std::optional<FinishReason> reason = enqueued.Finished()) Finish(enqueued, *reason);
+}
+
+void Engine::EndExpired(absl::Time now) {
+  for (const auto& sequence : sequences_) {
+    if (sequence->finished) continue;
+    if (sequence->request.deadline && now >= *sequence->request.deadline) {
+      Fail(*sequence, absl::DeadlineExceededError("the deadline passed"));
+    } else if (sequence->request.time_limit && now >= sequence->submit_time + *sequence->request.time_limit) {
+      Finish(*sequence, FinishReason::kTimeLimit);
+    } else if (sequence->rows_asked_time && now >= *sequence->rows_asked_time + options_.max_rows_wait) {
+      Fail(*sequence, absl::DeadlineExceededError(absl::StrCat("hidden states that were asked for did not arrive within ",
+                                                               absl::FormatDuration(options_.max_rows_wait))));
+    }
+  }
+}
+
+absl::Time Engine::NextExpiry() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& sequence : sequences_) {
+    if (sequence->request.deadline) next = std::min(next, *sequence->request.deadline);
+    if (sequence->request.time_limit) next = std::min(next, sequence->submit_time + *sequence->request.time_limit);
+    if (sequence->rows_asked_time) next = std::min(next, *sequence->rows_asked_time + options_.max_rows_wait);
+  }
+  return next;
+}
+
+const StepPlan& Engine::Plan() {
+  snapshots_.clear();
+  for (const auto& sequence : sequences_) {
+    if (!sequence->finished) snapshots_.push_back(sequence->Snapshot());
+  }
+  const StepPlan& plan = scheduler_.PlanStep(snapshots_, model_.page_allocator().free_count());
+  for (const SequenceId id : plan.preempted) by_id_.at(id)->Preempt();
+  totals_.preemption_count += static_cast<int64_t>(plan.preempted.size());
+  for (const SequenceId id : plan.admitted) {
+    Sequence& sequence = *by_id_.at(id);
+    sequence.running = true;
+    LeaveQueue(sequence);
+  }
+  return plan;
+}
+
+void Engine::AskForRows(absl::Time now) {
+  bool next_in_line = true;  // the first that waits gets its rows ready
+  for (const auto& sequence : sequences_) {
+    if (sequence->finished || (!sequence->running && !std::exchange(next_in_line, false))) continue;
+    while (const std::optional<RowRange> need = sequence->feed.NextNeed()) sequence->outbox->AddNeed(*need);
+    if (!sequence->feed.waiting_for_rows()) {
+      sequence->rows_asked_time.reset();
+    } else if (!sequence->rows_asked_time) {
+      sequence->rows_asked_time = now;
+    }
+    sequence->outbox->Flush();
+  }
+}
+
+bool Engine::Compute(const StepPlan& plan, absl::Time start) {
+  batch_.Clear();
+  in_batch_.clear();
+  StepReport report{.preempted_count = static_cast<int64_t>(plan.preempted.size())};
+  for (const PlannedSlice& slice : plan.slices) {
+    Sequence& sequence = *by_id_.at(slice.id);
+    const bool decode = sequence.tokens_to_compute() - sequence.computed_count == 1;
+    if (const absl::Status status = batch_.Add(sequence, slice.row_count); !status.ok()) {
+      Fail(sequence, absl::InternalError(absl::StrCat("step: ", status.message())));
+      continue;
+    }
+    if (!sequence.first_step_time) sequence.first_step_time = start;
+    (decode ? report.decode_row_count : report.prefill_row_count) += slice.row_count;
+    in_batch_.push_back(&sequence);
+  }
+  if (in_batch_.empty()) return false;
+  Publish(start);
+  absl::Status status = batch_.Forward();
+  if (status.ok()) {
+    status = batch_.VisitLogits([&](const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker) {
+      Deliver(row, logits, worker);
+    });
+  }
+  const absl::Time end = options_.now();
+  for (size_t i = 0; i < in_batch_.size(); ++i) AfterStep(*in_batch_[i], batch_.slices()[i].row_count, status, end);
+  ++totals_.step_count;
+  report.duration = end - start;
+  if (options_.observer != nullptr) options_.observer->OnStep(report);
+  return true;
+}
+
+// Runs on any worker: touches its own sequence only.
+void Engine::Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker) {
+  Sequence& sequence = *row.sequence;
+  if (!sequence.step_status.ok()) return;
+  const int64_t index = row.position + 1;
+  const bool scores = index < sequence.prompt_count();
+  absl::StatusOr<SampledToken> token =
+      scores ? DescribeToken(logits, sequence.token_ids[index], sequence.request.prompt_logprobs)
+             : samplers_[worker].Sample(logits, sequence.history, sequence.request.sampling, index);
+  if (!token.ok()) {
+    sequence.step_status = std::move(token).status();
+    return;
+  }
+  const int32_t token_id = token->token_id;
+  const bool fits = scores ? sequence.outbox->AddScoredToken(index, *std::move(token))
+                           : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token));
+  if (!fits) {
+    sequence.step_status = absl::ResourceExhaustedError(
+        absl::StrCat("the reader is too slow: max_unread_entries is ", options_.max_unread_entries));
+    return;
+  }
+  if (scores) {
+    sequence.next_scored_index = index + 1;
+  } else {
+    sequence.Append(token_id);
+    sequence.sampled = true;
+  }
+}
+
+void Engine::AfterStep(Sequence& sequence, int64_t row_count, const absl::Status& step_status, absl::Time now) {
+  if (!step_status.ok()) {
+    Fail(sequence, absl::InternalError(absl::StrCat("step: ", step_status.message())));
+    return;
+  }
+  sequence.computed_count += row_count;
+  if (std::exchange(sequence.sampled, false)) {
+    if (!sequence.first_token_time) sequence.first_token_time = now;
+    sequence.last_token_time = now;
+  }
+  if (!sequence.step_status.ok()) {
+    if (absl::IsInternal(sequence.step_status)) ++totals_.not_finite_count;
+    Fail(sequence, sequence.step_status);
+  } else if (const std::optional<FinishReason> reason = sequence.Finished()) {
+    Finish(sequence, *reason);
+  } else if (sequence.computed_count < sequence.prompt_count()) {
+    sequence.outbox->SetPrefillProgress({sequence.computed_count, sequence.prompt_count()});
+  }
+}
+
+void Engine::Finish(Sequence& sequence, FinishReason reason) {
+  SequenceResult result = sequence.MakeResult();
+  result.finish_reason = reason;
+  End(sequence, std::move(result));
+}
+
+void Engine::Fail(Sequence& sequence, absl::Status status) {
+  SequenceResult result = sequence.MakeResult();
+  result.status = std::move(status);
+  End(sequence, std::move(result));
+}
+
+void Engine::End(Sequence& sequence, SequenceResult result) {
+  sequence.finished = true;
+  sequence.pages.Clear();
+  LeaveQueue(sequence);
+  if (options_.observer != nullptr) options_.observer->OnFinished(result);
+  sequence.outbox->Finish(std::move(result));
+}
+
+bool Engine::RemoveFinished() {
+  return std::erase_if(sequences_, [this](const std::unique_ptr<Sequence>& sequence) {
+           if (sequence->finished) by_id_.erase(sequence->id);
+           return sequence->finished;
+         }) > 0;
+}
+
+void Engine::LeaveQueue(Sequence& sequence) {
+  if (std::exchange(sequence.left_queue, true)) return;
+  absl::MutexLock lock(&mutex_);
+  --queued_count_;
+  queued_tokens_ -= sequence.prompt_count() + static_cast<int64_t>(sequence.request.generated_token_ids.size());
+}
+
+void Engine::Publish(std::optional<absl::Time> step_started_time) {
+  totals_.running_count = totals_.waiting_count = totals_.outstanding_prefill_tokens = 0;
+  for (const auto& sequence : sequences_) {
+    if (sequence->finished) continue;
+    ++(sequence->running ? totals_.running_count : totals_.waiting_count);
+    const int64_t missing = sequence->tokens_to_compute() - sequence->computed_count;
+    if (missing > 1) totals_.outstanding_prefill_tokens += missing;
+  }
+  totals_.used_page_count = totals_.total_page_count - model_.page_allocator().free_count();
+  totals_.step_started_time = step_started_time;
+  absl::MutexLock lock(&mutex_);
+  stats_ = totals_;
+}
+
+}  // namespace phyllo

@@ -1,0 +1,104 @@
+// One request inside the engine: its tokens, pages, rows and times.
+#ifndef PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_H_
+#define PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "model/kv_cache/page_table.h"
+#include "model/sampling/sampling_parameters.h"
+#include "model/sampling/token_history.h"
+#include "services/transformer/prompt_feed.h"
+#include "services/transformer/scheduler.h"
+#include "services/transformer/sequence_outbox.h"
+
+namespace phyllo {
+
+// What is asked of the engine. Ids in [0, v).
+struct SequenceRequest {
+  std::vector<int32_t> prompt_token_ids;  // [n], n >= 1
+  // Ids this sequence has produced before, here or elsewhere; it goes on after them as if it had never stopped.
+  std::vector<int32_t> generated_token_ids;
+  // Counts generated_token_ids as well. 0 generates nothing: the prompt is only scored.
+  int64_t max_new_tokens = 0;
+  // How tokens are chosen; stop_token_ids are the request's own, the engine adds the model's end-of-sequence ids.
+  SamplingParameters sampling;
+  bool ignore_eos = false;
+
+  // If set, the prompt tokens from this index on, at least 1, get log-probabilities as prompt_logprobs says (of which only top_logprobs
+  // and logprob_token_ids are read).
+  std::optional<int64_t> first_scored_index;
+  SamplingParameters prompt_logprobs;
+
+  int32_t priority = 0;  // larger is served earlier
+  std::optional<absl::Time> deadline;        // on the engine's clock
+  std::optional<absl::Duration> time_limit;  // from submission
+};
+
+// Limits that hold for every sequence of an engine.
+struct SequenceLimits {
+  int64_t vocab_size = 0;           // v
+  int64_t max_sequence_length = 0;  // prompt and output together
+  std::vector<int32_t> eos_token_ids;
+};
+
+// INVALID_ARGUMENT naming the field, its value and its range; OK otherwise.
+absl::Status ValidateSequenceRequest(const SequenceRequest& request, const SequenceLimits& limits);
+
+// Owns everything of one sequence. Made by the submitting thread, then only touched by the step thread. Thread-compatible.
+class Sequence {
+ public:
+  // `limits` is borrowed. The request must be valid.
+  Sequence(SequenceId id, SequenceRequest request, std::shared_ptr<SequenceOutbox> outbox, const SequenceLimits& limits, PromptFeed feed,
+           PageTable pages);
+
+  // What the scheduler sees.
+  SequenceSnapshot Snapshot() const;
+  // Tokens that must be computed before the next can be sampled, or before the last prompt token is scored.
+  int64_t tokens_to_compute() const;
+  // Why no further token is to be sampled; absent while one is.
+  std::optional<FinishReason> Finished() const;
+  // Appends a sampled token.
+  void Append(int32_t token_id);
+  // Gives all pages back and forgets what they held.
+  void Preempt();
+  // The counts and times so far; status and reason are left to the caller.
+  SequenceResult MakeResult() const;
+
+  const SequenceId id;
+  const SequenceRequest request;
+  const std::shared_ptr<SequenceOutbox> outbox;  // shared with the stream that reads it
+
+  std::vector<int32_t> token_ids;  // prompt, then output
+  TokenHistory history;
+  PromptFeed feed;
+  PageTable pages;
+  bool running = false;
+  bool finished = false;
+  int64_t computed_count = 0;     // tokens whose keys and values are in `pages`
+  int64_t next_scored_index = 0;  // prompt tokens below it are scored, or not to be
+  int64_t preemption_count = 0;
+  bool left_queue = false;   // has been in the batch, or ended
+  bool sampled = false;      // by the current step
+  absl::Status step_status;  // of this sequence in the current step
+
+  absl::Time submit_time;
+  std::optional<absl::Time> first_step_time;
+  std::optional<absl::Time> first_token_time;
+  std::optional<absl::Time> last_token_time;
+  std::optional<absl::Time> rows_asked_time;  // set while rows are awaited
+
+  int64_t prompt_count() const { return static_cast<int64_t>(request.prompt_token_ids.size()); }
+  int64_t generated_count() const { return static_cast<int64_t>(token_ids.size()) - prompt_count(); }
+
+ private:
+  const SequenceLimits& limits_;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_H_

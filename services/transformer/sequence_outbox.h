@@ -1,0 +1,93 @@
+// What the engine has to tell the reader of one sequence. The engine never waits: news is merged until the reader takes it.
+#ifndef PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_OUTBOX_H_
+#define PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_OUTBOX_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "model/sampling/sampler.h"
+#include "services/transformer/prompt_feed.h"
+
+namespace phyllo {
+
+enum class FinishReason {
+  kEos,           // an end-of-sequence id of the model
+  kStopToken,     // a stop id of the request
+  kLength,        // max_new_tokens were generated
+  kContextLimit,  // the sequence has as many tokens as the model or the cache admits
+  kTimeLimit,     // the request's time limit passed
+  kScored,        // every prompt token asked for was scored, and none was to be generated
+};
+
+// How a sequence ended. Times are on the engine's clock.
+struct SequenceResult {
+  absl::Status status;                          // OK: finish_reason says why. Otherwise the sequence failed or was cancelled
+  FinishReason finish_reason = FinishReason::kLength;
+  int64_t prompt_token_count = 0;
+  int64_t generated_token_count = 0;  // those given at submission included
+  int64_t preemption_count = 0;
+  absl::Duration queue_time;    // from submission to the first step
+  absl::Duration prefill_time;  // from the first step to the first token
+  absl::Duration decode_time;   // from the first token to the last
+};
+
+struct PrefillProgress {
+  int64_t done_count = 0;
+  int64_t total_count = 0;
+};
+
+// Everything new since the reader last looked. Vectors may be empty.
+struct SequenceNews {
+  std::vector<RowRange> needs;
+  std::optional<PrefillProgress> prefill_progress;
+  int64_t first_scored_index = 0;           // index in the prompt of scored_tokens.front()
+  std::vector<SampledToken> scored_tokens;  // prompt tokens in order
+  int64_t first_token_index = 0;            // index among all generated tokens of tokens.front()
+  std::vector<SampledToken> tokens;
+  std::optional<SequenceResult> result;  // the last news there is
+
+  bool empty() const { return needs.empty() && !prefill_progress && scored_tokens.empty() && tokens.empty() && !result; }
+};
+
+// One writer, the engine's step thread; one reader. Thread-safe. Owned jointly by the engine, which writes until the result, and the stream
+// that reads; either may let go first.
+class SequenceOutbox {
+ public:
+  // Holds at most `max_unread_entries` entries (a token is one, each of its top_logprobs another). `on_news` is called without a lock held,
+  // from the step thread, when the outbox turns from empty to not empty; it must not block.
+  SequenceOutbox(int64_t max_unread_entries, std::function<void()> on_news);
+
+  // Step thread. False if the reader is too slow: the token did not fit and the sequence must end.
+  [[nodiscard]] bool AddToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
+  [[nodiscard]] bool AddScoredToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddNeed(RowRange need) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetPrefillProgress(PrefillProgress progress) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The last call: nothing may be added afterwards.
+  void Finish(SequenceResult result) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Tells the reader, if there is news it was not told of. At the end of a step, so that the step's news comes as one.
+  void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Reader. Takes all news; empty() if there is none.
+  SequenceNews Take() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  bool Reserve(const SampledToken& token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t max_unread_entries_;
+  const std::function<void()> on_news_;
+  absl::Mutex mutex_;
+  SequenceNews news_ ABSL_GUARDED_BY(mutex_);
+  int64_t unread_entries_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool told_ ABSL_GUARDED_BY(mutex_) = false;  // on_news was called since the reader last took something
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_OUTBOX_H_

@@ -1,0 +1,68 @@
+#include "services/transformer/sequence_outbox.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phyllo {
+namespace {
+
+using ::testing::SizeIs;
+
+SampledToken Token(int32_t id, int64_t top_count = 0) {
+  SampledToken token;
+  token.token_id = id;
+  token.top_logprobs.resize(top_count);
+  return token;
+}
+
+TEST(SequenceOutboxTest, MergesTokensUntilTheyAreTaken) {
+  SequenceOutbox outbox(100, [] {});
+  ASSERT_TRUE(outbox.AddToken(0, Token(7)));
+  ASSERT_TRUE(outbox.AddToken(1, Token(8)));
+  const SequenceNews first = outbox.Take();
+  EXPECT_EQ(first.first_token_index, 0);
+  EXPECT_THAT(first.tokens, SizeIs(2));
+  ASSERT_TRUE(outbox.AddToken(2, Token(9)));
+  const SequenceNews second = outbox.Take();
+  EXPECT_EQ(second.first_token_index, 2);
+  EXPECT_THAT(second.tokens, SizeIs(1));
+  EXPECT_TRUE(outbox.Take().empty());
+}
+
+TEST(SequenceOutboxTest, TellsOnceUntilTaken) {
+  int told = 0;
+  SequenceOutbox outbox(100, [&] { ++told; });
+  outbox.Flush();
+  EXPECT_EQ(told, 0);
+  outbox.AddNeed({0, 1});
+  outbox.Flush();
+  outbox.AddNeed({1, 1});
+  outbox.Flush();
+  EXPECT_EQ(told, 1);
+  EXPECT_THAT(outbox.Take().needs, SizeIs(2));
+  outbox.Flush();
+  EXPECT_EQ(told, 1);
+  outbox.Finish({});
+  outbox.Flush();
+  EXPECT_EQ(told, 2);
+}
+
+TEST(SequenceOutboxTest, RefusesTokensBeyondTheLimit) {
+  SequenceOutbox outbox(4, [] {});
+  EXPECT_TRUE(outbox.AddToken(0, Token(1, 2)));
+  EXPECT_FALSE(outbox.AddToken(1, Token(1, 1)));
+  EXPECT_TRUE(outbox.AddToken(1, Token(1)));
+  EXPECT_FALSE(outbox.AddScoredToken(1, Token(1)));
+  outbox.Take();
+  EXPECT_TRUE(outbox.AddScoredToken(1, Token(1, 3)));
+}
+
+TEST(SequenceOutboxTest, KeepsTheLatestProgressOnly) {
+  SequenceOutbox outbox(4, [] {});
+  outbox.SetPrefillProgress({1, 9});
+  outbox.SetPrefillProgress({5, 9});
+  EXPECT_EQ(outbox.Take().prefill_progress->done_count, 5);
+}
+
+}  // namespace
+}  // namespace phyllo

@@ -1,0 +1,61 @@
+// The rows of one step: gathered, computed, and turned into logits.
+#ifndef PHYLLO_SERVICES_TRANSFORMER_STEP_BATCH_H_
+#define PHYLLO_SERVICES_TRANSFORMER_STEP_BATCH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "model/tensor/matrix_view.h"
+#include "services/transformer/sequence.h"
+#include "services/transformer/step_model.h"
+
+namespace phyllo {
+
+// Owns the buffers of a step, sized once: hidden_states [max_rows, d] and logits [max_logits_rows, v]. Thread-compatible.
+class StepBatch {
+ public:
+  // Borrows the model.
+  explicit StepBatch(StepModel& model);
+
+  // Forgets all rows.
+  void Clear();
+
+  // Adds the next `row_count` rows of the sequence: takes pages for them, reads prompt rows from its feed, embeds sampled tokens. On an error,
+  // RESOURCE_EXHAUSTED without pages or what Embed returns, nothing is added.
+  absl::Status Add(Sequence& sequence, int64_t row_count);
+
+  // Computes all rows that were added. The errors are the model's.
+  absl::Status Forward();
+
+  // A row whose logits are wanted: those of the token after `position`.
+  struct LogitsRow {
+    Sequence* sequence = nullptr;
+    int64_t position = 0;
+    int64_t row = 0;
+  };
+
+  // After Forward: calls visit(row, logits [v], worker) for every row with a token to score or to sample, in blocks of max_logits_rows. Rows of
+  // one block are visited concurrently, but those of one sequence in order by one worker. The errors are the model's.
+  using LogitsVisitor = absl::FunctionRef<void(const LogitsRow& row, absl::Span<const float> logits, int worker)>;
+  absl::Status VisitLogits(LogitsVisitor visit);
+
+  int64_t row_count() const { return row_count_; }
+  absl::Span<const StepSlice> slices() const { return slices_; }
+
+ private:
+  StepModel& model_;
+  std::vector<float> hidden_states_;  // [max_rows, d]
+  std::vector<float> logits_;         // [max_logits_rows, v]
+  int64_t row_count_ = 0;
+  std::vector<StepSlice> slices_;
+  std::vector<LogitsRow> logits_rows_;
+  std::vector<int64_t> row_indices_;   // of one block
+  std::vector<int64_t> group_begins_;  // of one block: where the rows of the next sequence begin, and the end
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_TRANSFORMER_STEP_BATCH_H_

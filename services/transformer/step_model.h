@@ -1,0 +1,49 @@
+// What the engine needs of a model: four operations on the rows of a step.
+#ifndef PHYLLO_SERVICES_TRANSFORMER_STEP_MODEL_H_
+#define PHYLLO_SERVICES_TRANSFORMER_STEP_MODEL_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "model/kv_cache/page_allocator.h"
+#include "model/tensor/matrix_view.h"
+#include "model/transformer/step_slice.h"
+
+namespace phyllo {
+
+// The sizes of a model and of its cache.
+struct StepModelSizes {
+  int64_t hidden_size = 0;      // d
+  int64_t vocab_size = 0;       // v
+  int64_t max_rows = 0;         // most rows of one Forward
+  int64_t max_logits_rows = 0;  // most rows of one ComputeLogits
+  int64_t max_positions = 0;    // positions of one sequence: what the model admits
+  int64_t page_size = 0;        // tokens of a KV page
+};
+
+// Implemented by LocalStepModel over a checkpoint and by FakeStepModel in tests. Thread-compatible: one thread runs the steps.
+class StepModel {
+ public:
+  virtual ~StepModel() = default;
+
+  virtual const StepModelSizes& sizes() const = 0;
+  virtual PageAllocator& page_allocator() = 0;
+
+  // Writes the embeddings of token_ids [n] at positions first_position ... to out [n, d]. INVALID_ARGUMENT for ids or positions out of range.
+  virtual absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<float> out) = 0;
+  // As Transformer::Forward: hidden_states [m, d] in and out.
+  virtual absl::Status Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states) = 0;
+  // As Transformer::ComputeLogits: logits [b, v] of rows [b].
+  virtual absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states, MatrixView<float> logits) = 0;
+
+  // Threads of ParallelFor, the caller included.
+  virtual int num_threads() const = 0;
+  // Calls function(task, worker) once for each task in [0, num_tasks), worker in [0, num_threads()), and waits for all.
+  virtual void ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function) = 0;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_TRANSFORMER_STEP_MODEL_H_
