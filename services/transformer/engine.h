@@ -50,9 +50,9 @@ struct EngineOptions {
   int64_t max_waiting_tokens = 65536;   // of them together, >= 1
   int64_t max_unread_entries = 65536;   // of an outbox, see there
   absl::Duration max_rows_wait = absl::Seconds(60);  // how long rows that were asked for may take
-  std::optional<int64_t> max_sequence_length;        // less than model and cache admit, >= 1
-  std::vector<int32_t> eos_token_ids;                // end-of-sequence ids of the model
-  std::function<absl::Time()> now;                   // monotonic; any origin
+  std::optional<int64_t> max_sequence_length = std::nullopt;     // less than model and cache admit, >= 1
+  std::vector<int32_t> eos_token_ids = {};         // end-of-sequence ids of the model
+  std::function<absl::Time()> now = nullptr;             // monotonic; any origin
   EngineObserver* observer = nullptr;                // borrowed, may be null
 };
 
