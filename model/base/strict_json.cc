@@ -27,7 +27,7 @@ class Watcher {
       if (!keys_.empty()) keys_.pop_back();
     } else if (event == Json::parse_event_t::key && !keys_.empty()) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) SetFault(absl::StrCat("key \"", key, "\" occurs twice in one object"));
+      if (!keys_.back().insert(key).second) SetFault(absl::StrCat("key \"", key.substr(0, 120), "\" occurs twice in one object"));
     }
     return fault_.empty();
   }

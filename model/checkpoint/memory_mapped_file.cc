@@ -1,0 +1,44 @@
+#include "model/checkpoint/memory_mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+
+namespace phyllo {
+
+absl::StatusOr<MemoryMappedFile> MemoryMappedFile::Open(const std::string& path) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  const auto closer = absl::MakeCleanup([descriptor] { close(descriptor); });
+  struct stat info;
+  if (fstat(descriptor, &info) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot stat ", path));
+  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  const size_t size = static_cast<size_t>(info.st_size);
+  if (size == 0) return MemoryMappedFile({});
+  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (address == MAP_FAILED) return absl::ErrnoToStatus(errno, absl::StrCat("cannot map ", path));
+  return MemoryMappedFile(absl::MakeConstSpan(static_cast<const uint8_t*>(address), size));
+}
+
+MemoryMappedFile& MemoryMappedFile::operator=(MemoryMappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  return *this;
+}
+
+MemoryMappedFile::~MemoryMappedFile() {
+  if (!data_.empty()) munmap(const_cast<uint8_t*>(data_.data()), data_.size());
+}
+
+}  // namespace phyllo
