@@ -1,0 +1,194 @@
+// Invariants:
+// - weights_ holds NumPanels() panels in the layout of linear_kernel_set.h; panel p has the output features [p * kLinearPanel, ...).
+//   Features and inputs behind the real ones are zero, as is the padding of x, so they add nothing.
+// - An element of y is bias + (sum over k in ascending order, in one kernel call): nothing here splits or reorders that sum.
+#include "model/onednn/packed_linear.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "model/base/check.h"
+#include "model/base/status_macros.h"
+#include "model/onednn/linear_kernel_set.h"
+
+namespace phyllo {
+namespace {
+
+// Elements packed at a time: a block of kPackBlock x kPackBlock stays in the first-level cache.
+constexpr int64_t kPackBlock = 64;
+// A task reads at least this much of the weights, so that claiming tasks costs little.
+constexpr int64_t kMinTaskBytes = int64_t{64} << 10;
+// Rows of a task when there are too few panels to go round; a multiple of kLinearRowBlock.
+constexpr int64_t kTaskRows = 128;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t NumPanels(int64_t out_features) { return CeilDiv(out_features, kLinearPanel); }
+
+void StoreRows(const float* tile, const float* bias, int64_t columns, MatrixView<float> y) {
+  for (int64_t i = 0; i < y.rows; ++i) {
+    const float* const source = tile + i * kLinearPanel;
+    float* const target = y.Row(i);
+    for (int64_t j = 0; j < columns; ++j) target[j] = source[j] + bias[j];
+  }
+}
+
+void AddRows(const float* tile, const float* bias, int64_t columns, MatrixView<float> y) {
+  for (int64_t i = 0; i < y.rows; ++i) {
+    const float* const source = tile + i * kLinearPanel;
+    float* const target = y.Row(i);
+    for (int64_t j = 0; j < columns; ++j) target[j] += source[j] + bias[j];
+  }
+}
+
+// Reads the block [out_count, in_count] of a stored tensor that begins at (out_begin, in_begin) into block[out * kPackBlock + in].
+void ReadBlock(const WeightSlice& weight, int64_t out_begin, int64_t out_count, int64_t in_begin, int64_t in_count, float* block) {
+  const auto* const data = static_cast<const std::byte*>(weight.data);
+  const int64_t size = ByteSize(weight.dtype);
+  if (weight.layout == WeightSlice::Layout::kOutIn) {
+    const int64_t stride = weight.stride > 0 ? weight.stride : weight.in_features;
+    for (int64_t o = 0; o < out_count; ++o) {
+      ConvertToFloat(weight.dtype, data + ((out_begin + o) * stride + in_begin) * size,
+                     absl::MakeSpan(block + o * kPackBlock, static_cast<size_t>(in_count)));
+    }
+    return;
+  }
+  const int64_t stride = weight.stride > 0 ? weight.stride : weight.out_features;
+  float row[kPackBlock];
+  for (int64_t i = 0; i < in_count; ++i) {
+    ConvertToFloat(weight.dtype, data + ((in_begin + i) * stride + out_begin) * size, absl::MakeSpan(row, static_cast<size_t>(out_count)));
+    for (int64_t o = 0; o < out_count; ++o) block[o * kPackBlock + i] = row[o];
+  }
+}
+
+// Writes that block into a panel, its first output feature to column `column`.
+void WriteBlock(const float* block, int64_t out_count, int64_t in_begin, int64_t in_count, int64_t column, Precision precision,
+                std::byte* panel) {
+  if (precision == Precision::kF32) {
+    auto* const target = reinterpret_cast<float*>(panel) + column;
+    for (int64_t i = 0; i < in_count; ++i) {
+      for (int64_t o = 0; o < out_count; ++o) target[(in_begin + i) * kLinearPanel + o] = block[o * kPackBlock + i];
+    }
+    return;
+  }
+  auto* const target = reinterpret_cast<uint16_t*>(panel);
+  for (int64_t i = 0; i < in_count; ++i) {
+    const int64_t k = in_begin + i;
+    uint16_t* const row = target + (k / 2 * kLinearPanel + column) * 2 + k % 2;
+    for (int64_t o = 0; o < out_count; ++o) row[o * 2] = FloatToBf16(block[o * kPackBlock + i]);
+  }
+}
+
+absl::Status CheckRows(int64_t row_begin, int64_t count, int64_t out_features, const char* what) {
+  if (row_begin >= 0 && count >= 0 && count <= out_features && row_begin <= out_features - count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " rows ", row_begin, " to ", row_begin + count, " do not fit into ", out_features, " output features"));
+}
+
+}  // namespace
+
+absl::StatusOr<PackedLinear> PackedLinear::Create(const Spec& spec, LinearKernels& kernels, HugePageArena& arena) {
+  constexpr int64_t kMaxOutFeatures = int64_t{1} << 32;
+  if (spec.out_features < 1 || spec.out_features > kMaxOutFeatures) {
+    return absl::InvalidArgumentError(absl::StrCat("out_features is ", spec.out_features, ", must be 1 to ", kMaxOutFeatures));
+  }
+  PHYLLO_ASSIGN_OR_RETURN(std::shared_ptr<const LinearKernelSet> set, kernels.Get(spec.in_features, spec.precision));
+  const int64_t num_panels = NumPanels(spec.out_features);
+  PHYLLO_ASSIGN_OR_RETURN(std::byte* const weights, arena.Allocate(num_panels * set->panel_bytes()));
+  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> bias, arena.AllocateSpan<float>(num_panels * kLinearPanel));
+  return PackedLinear(spec, std::move(set), weights, bias);
+}
+
+PackedLinear::PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels, std::byte* weights, absl::Span<float> bias)
+    : in_features_(spec.in_features),
+      out_features_(spec.out_features),
+      precision_(spec.precision),
+      kernels_(std::move(kernels)),
+      weights_(weights),
+      bias_(bias) {}
+
+absl::Status PackedLinear::PackRows(int64_t row_begin, const WeightSlice& weight) {
+  PHYLLO_RETURN_IF_ERROR(CheckRows(row_begin, weight.out_features, out_features_, "weight"));
+  if (weight.in_features != in_features_) {
+    return absl::InvalidArgumentError(absl::StrCat("weight has ", weight.in_features, " input features, not ", in_features_));
+  }
+  if (!IsWeightDType(weight.dtype)) {
+    return absl::InvalidArgumentError(absl::StrCat("weight has type ", DTypeName(weight.dtype), ", not F32, F16 or BF16"));
+  }
+  const int64_t row_end = row_begin + weight.out_features;
+  float block[kPackBlock * kPackBlock];
+  for (int64_t row = row_begin; row < row_end;) {
+    const int64_t column = row % kLinearPanel;
+    const int64_t out_count = std::min({kLinearPanel - column, kPackBlock, row_end - row});
+    std::byte* const panel = weights_ + row / kLinearPanel * kernels_->panel_bytes();
+    for (int64_t in = 0; in < in_features_; in += kPackBlock) {
+      const int64_t in_count = std::min(kPackBlock, in_features_ - in);
+      ReadBlock(weight, row - row_begin, out_count, in, in_count, block);
+      WriteBlock(block, out_count, in, in_count, column, precision_, panel);
+    }
+    row += out_count;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PackedLinear::PackBias(int64_t row_begin, absl::Span<const float> bias) {
+  PHYLLO_RETURN_IF_ERROR(CheckRows(row_begin, static_cast<int64_t>(bias.size()), out_features_, "bias"));
+  std::copy(bias.begin(), bias.end(), bias_.begin() + row_begin);
+  return absl::OkStatus();
+}
+
+void PackedLinear::Forward(const LinearInput& x, MatrixView<float> y, ThreadPool& pool, LinearScratch& scratch) const {
+  Run(x, y, /*add=*/false, pool, scratch);
+}
+
+void PackedLinear::ForwardAdd(const LinearInput& x, MatrixView<float> y, ThreadPool& pool, LinearScratch& scratch) const {
+  Run(x, y, /*add=*/true, pool, scratch);
+}
+
+int64_t PackedLinear::packed_bytes() const {
+  return NumPanels(out_features_) * kernels_->panel_bytes() + static_cast<int64_t>(bias_.size() * sizeof(float));
+}
+
+void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool, LinearScratch& scratch) const {
+  PHYLLO_CHECK(x.precision == precision_ && x.cols == in_features_ && y.rows == x.rows && y.cols == out_features_);
+  PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
+  if (x.rows == 0) return;
+  // A task is a range of panels and a range of rows. Few rows: whole rows, and as many panels as make a task worth claiming. Many rows: one
+  // panel, which stays in the second-level cache while the rows pass by.
+  const int64_t num_panels = NumPanels(out_features_);
+  const int64_t panels_per_task = x.rows <= kLinearRowBlock ? std::max<int64_t>(1, kMinTaskBytes / kernels_->panel_bytes()) : 1;
+  const int64_t panel_groups = CeilDiv(num_panels, panels_per_task);
+  const int64_t rows_per_task = panel_groups >= 8 * pool.num_threads() ? x.rows : kTaskRows;
+  const int64_t row_groups = CeilDiv(x.rows, rows_per_task);
+  pool.ParallelFor(panel_groups * row_groups, [&](int64_t task, int worker) {
+    const int64_t panel_begin = task / row_groups * panels_per_task;
+    const int64_t panel_end = std::min(num_panels, panel_begin + panels_per_task);
+    const int64_t row_begin = task % row_groups * rows_per_task;
+    const int64_t row_end = std::min(x.rows, row_begin + rows_per_task);
+    float* const tile = scratch.Tile(worker);
+    int64_t entered = 0;
+    for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
+      const int64_t column = panel * kLinearPanel;
+      const int64_t columns = std::min(kLinearPanel, out_features_ - column);
+      for (int64_t row = row_begin; row < row_end; row += kLinearRowBlock) {
+        const int64_t m = std::min(kLinearRowBlock, row_end - row);
+        if (m != entered) kernels_->Enter(m);
+        entered = m;
+        kernels_->Run(m, x.SubRows(row, m).data, weights_ + panel * kernels_->panel_bytes(), tile, scratch.Scratchpad(worker));
+        const MatrixView<float> target = y.SubRows(row, m).SubCols(column, columns);
+        (add ? AddRows : StoreRows)(tile, bias_.data() + column, columns, target);
+      }
+    }
+    LinearKernelSet::Leave();
+  });
+}
+
+}  // namespace phyllo
