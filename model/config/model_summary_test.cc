@@ -1,0 +1,111 @@
+#include "model/config/model_summary.h"
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/base/status_matchers.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/tensor_view.h"
+#include "model/config/decoder_description.h"
+#include "model/config/model_config.h"
+#include "model/tensor/dtype.h"
+
+namespace phyllo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+absl::StatusOr<DecoderDescription> DescribeFolder(const std::string& folder) {
+  std::ifstream stream(absl::StrCat(folder, "/config.json"), std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text));
+  return DescribeDecoder(config);
+}
+
+const ModuleSummary* FindModule(const ModelSummary& summary, const std::string& name) {
+  for (const ModuleSummary& module : summary.modules) {
+    if (module.name == name) return &module;
+  }
+  return nullptr;
+}
+
+// The totals of the summary are those of the file, for every family's layout.
+TEST(SummarizeModelTest, CountsWhatTheCheckpointHolds) {
+  for (const char* model : {"llama-bias", "llama-mqa-headdim", "llama-sharded", "qwen2", "qwen3", "gpt2", "minimind3-pth", "stories260K"}) {
+    const std::string folder = absl::StrCat("tests/golden/data/models/", model);
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder(folder));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(folder));
+    const ModelSummary summary = SummarizeModel(description, checkpoint.get(), DType::kF32);
+    EXPECT_EQ(summary.weight_bytes, checkpoint->total_bytes()) << model;
+    int64_t elements = 0;
+    for (const TensorView& tensor : checkpoint->tensors()) elements += tensor.num_elements();
+    EXPECT_EQ(summary.parameter_count, elements) << model;
+  }
+}
+
+TEST(SummarizeModelTest, DescribesDemoModel) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder("model/demo"));
+  const ModelSummary summary = SummarizeModel(description, nullptr, DType::kBf16);
+  EXPECT_EQ(summary.parameter_count, 2534208);  // of its README
+  EXPECT_EQ(summary.weight_bytes, 2 * 2534208);
+  EXPECT_EQ(summary.kv_bytes_per_token_bf16, 6 * 2 * 2 * 32 * 2);
+  EXPECT_EQ(summary.kv_bytes_per_token_f32, 2 * summary.kv_bytes_per_token_bf16);
+  const ModuleSummary* k_proj = FindModule(summary, "layers.5.self_attn.k_proj");
+  ASSERT_NE(k_proj, nullptr);
+  EXPECT_EQ(k_proj->input_shape, "[n, 192]");
+  EXPECT_EQ(k_proj->output_shape, "[n, 64]");
+  EXPECT_EQ(k_proj->parameter_count, 192 * 64);
+  const ModuleSummary* attention = FindModule(summary, "layers.0.self_attn.attention");
+  ASSERT_NE(attention, nullptr);
+  EXPECT_EQ(attention->kind, "GQA 6:2 x 32, RoPE default");
+  const ModuleSummary* head = FindModule(summary, "lm_head");
+  ASSERT_NE(head, nullptr);
+  EXPECT_EQ(head->parameter_count, 0);
+  EXPECT_EQ(head->output_shape, "[n, 2048]");
+}
+
+TEST(SummarizeModelTest, ShowsPositionsAndPlainFeedForwardOfGpt2) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder("tests/golden/data/models/gpt2"));
+  const ModelSummary summary = SummarizeModel(description, nullptr, DType::kF32);
+  const ModuleSummary* positions = FindModule(summary, "embed_positions");
+  ASSERT_NE(positions, nullptr);
+  EXPECT_EQ(positions->parameter_count, 160 * 60);
+  EXPECT_EQ(FindModule(summary, "layers.0.mlp.gate_proj"), nullptr);
+  const ModuleSummary* up = FindModule(summary, "layers.0.mlp.up_proj");
+  ASSERT_NE(up, nullptr);
+  EXPECT_EQ(up->parameter_count, 60 * 240 + 240);
+}
+
+TEST(FormatModelSummaryTest, FoldsEqualLayers) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder("model/demo"));
+  const std::string text = FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/false);
+  EXPECT_THAT(text, AllOf(HasSubstr("layers.0.mlp.down_proj"), HasSubstr("layers.1 .. layers.5: as layers.0\n"),
+                          Not(HasSubstr("layers.1.mlp.down_proj")), HasSubstr("total: 2,534,208 parameters, 5,068,416 bytes\n"),
+                          HasSubstr("KV cache per token: 1,536 bytes in bf16, 3,072 in f32\n")));
+}
+
+TEST(FormatModelSummaryTest, KeepsLayersThatDiffer) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(DecoderDescription description, DescribeFolder("model/demo"));
+  description.layers[3].attention.sliding_window = 16;
+  const std::string text = FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/false);
+  EXPECT_THAT(text, AllOf(HasSubstr("layers.1 .. layers.2: as layers.0\n"), HasSubstr("layers.3.self_attn.attention"),
+                          HasSubstr("window 16"), HasSubstr("layers.5 .. layers.5: as layers.4\n")));
+}
+
+TEST(FormatModelSummaryTest, PrintsEveryLayerWhenAsked) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder("model/demo"));
+  const std::string text = FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/true);
+  EXPECT_THAT(text, AllOf(HasSubstr("layers.5.mlp.down_proj"), Not(HasSubstr(": as "))));
+}
+
+}  // namespace
+}  // namespace phyllo

@@ -1,0 +1,32 @@
+// A config.json, and all that is derived from one that is accepted.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "model/base/check.h"
+#include "model/config/decoder_description.h"
+#include "model/config/model_config.h"
+#include "model/config/model_summary.h"
+#include "model/config/rope.h"
+#include "model/tensor/dtype.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view json(reinterpret_cast<const char*>(data), size);
+  const absl::StatusOr<phyllo::ModelConfig> config = phyllo::ParseModelConfig(json);
+  if (!config.ok()) return 0;
+  PHYLLO_CHECK(config->num_attention_heads % config->num_key_value_heads == 0);
+  constexpr int64_t kFewLayers = 64;  // for speed
+  constexpr int64_t kSmallHead = 4096;
+  if (config->num_hidden_layers > kFewLayers || config->head_dim > kSmallHead) return 0;
+  const absl::StatusOr<phyllo::DecoderDescription> description = phyllo::DescribeDecoder(*config);
+  if (!description.ok()) return 0;
+  const phyllo::ModelSummary summary = phyllo::SummarizeModel(*description, nullptr, phyllo::DType::kF32);
+  PHYLLO_CHECK(summary.parameter_count > 0 && summary.weight_bytes == 4 * summary.parameter_count);
+  if (description->positions == phyllo::PositionKind::kRope) {
+    const auto rope = phyllo::RopeFrequencies::Create(description->rope, config->head_dim, config->max_position_embeddings);
+    PHYLLO_CHECK(!rope.ok() || rope->rotary_dim() == config->head_dim);
+  }
+  return 0;
+}
