@@ -1,0 +1,203 @@
+// Kernels over one row, compiled once per instruction set (see simd_vector_v3.h).
+//
+// Invariants: a sum over a row goes into kAccumulators vectors in turn, chunk i of sixteen elements to vector i % kAccumulators, which are then
+// added pairwise and reduced by one tree; lanes behind the end of the row add +0. -ffp-contract=off: only MulAdd and NegMulAdd fuse.
+#include <cstdint>
+
+#include "model/ops/simd_kernel_table.h"
+#include "model/ops/simd_math.h"
+
+namespace phyllo {
+namespace PHYLLO_SIMD_NAMESPACE {
+namespace {
+
+constexpr int64_t kLanes = 16;
+constexpr int kAccumulators = 4;
+constexpr float kInfinity = __builtin_inff();
+
+// Calls body(i, count) for chunks [i, i + count) of [0, n): count is 16, less in the last.
+template <typename Body>
+inline void ForEachChunk(int64_t n, Body body) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) body(i, kLanes);
+  if (i < n) body(i, n - i);
+}
+
+template <typename T>
+inline Vec LoadChunk(const T* p, int64_t count) {
+  return count == kLanes ? Load(p) : LoadPrefix(p, count);
+}
+
+template <typename T>
+inline void StoreChunk(T* p, Vec a, int64_t count) {
+  if (count == kLanes) {
+    Store(p, a);
+  } else {
+    StorePrefix(p, a, count);
+  }
+}
+
+// The sum over chunks of accumulate(i, count, sum so far).
+template <typename Accumulate>
+inline float SumChunks(int64_t n, Accumulate accumulate) {
+  Vec sums[kAccumulators] = {Zero(), Zero(), Zero(), Zero()};
+  int next = 0;
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    sums[next] = accumulate(i, count, sums[next]);
+    next = (next + 1) % kAccumulators;
+  });
+  return ReduceSum(Add(Add(sums[0], sums[1]), Add(sums[2], sums[3])));
+}
+
+inline float MaxOf(const float* x, int64_t n) {
+  Vec max = Set(-kInfinity);
+  ForEachChunk(n, [&](int64_t i, int64_t count) { max = Max(max, SelectPrefix(LoadChunk(x + i, count), Set(-kInfinity), count)); });
+  return ReduceMax(max);
+}
+
+template <typename T>
+void RmsNorm(const float* x, const float* weight, float eps, int64_t d, void* out) {
+  const float sum = SumChunks(d, [&](int64_t i, int64_t count, Vec so_far) {
+    const Vec a = LoadChunk(x + i, count);
+    return MulAdd(a, a, so_far);
+  });
+  const Vec scale = Set(1.0f / __builtin_sqrtf(sum / static_cast<float>(d) + eps));
+  ForEachChunk(d, [&](int64_t i, int64_t count) {
+    StoreChunk(static_cast<T*>(out) + i, Mul(Mul(LoadChunk(x + i, count), scale), LoadChunk(weight + i, count)), count);
+  });
+}
+
+template <typename T>
+void LayerNorm(const float* x, const float* weight, const float* bias, float eps, int64_t d, void* out) {
+  const float sum = SumChunks(d, [&](int64_t i, int64_t count, Vec so_far) { return Add(so_far, LoadChunk(x + i, count)); });
+  const Vec mean = Set(sum / static_cast<float>(d));
+  const float squares = SumChunks(d, [&](int64_t i, int64_t count, Vec so_far) {
+    const Vec a = SelectPrefix(Sub(LoadChunk(x + i, count), mean), Zero(), count);
+    return MulAdd(a, a, so_far);
+  });
+  const Vec scale = Set(1.0f / __builtin_sqrtf(squares / static_cast<float>(d) + eps));
+  ForEachChunk(d, [&](int64_t i, int64_t count) {
+    const Vec normal = Mul(Sub(LoadChunk(x + i, count), mean), scale);
+    const Vec shift = bias == nullptr ? Zero() : LoadChunk(bias + i, count);
+    StoreChunk(static_cast<T*>(out) + i, MulAdd(normal, LoadChunk(weight + i, count), shift), count);
+  });
+}
+
+void Rope(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos, const float* sin) {
+  for (int64_t head = 0; head < heads; ++head) {
+    float* const first = x + head * head_dim;
+    float* const second = first + half;
+    ForEachChunk(half, [&](int64_t i, int64_t count) {
+      const Vec a = LoadChunk(first + i, count);
+      const Vec b = LoadChunk(second + i, count);
+      const Vec c = LoadChunk(cos + i, count);
+      const Vec s = LoadChunk(sin + i, count);
+      StoreChunk(first + i, NegMulAdd(b, s, Mul(a, c)), count);
+      StoreChunk(second + i, MulAdd(a, s, Mul(b, c)), count);
+    });
+  }
+}
+
+struct Silu {
+  static Vec Apply(Vec x) { return Mul(x, Sigmoid(x)); }
+};
+struct Gelu {
+  static Vec Apply(Vec x) { return Mul(x, NormalDistribution(x)); }
+};
+// (1 + tanh u) / 2 is sigmoid(2 u).
+struct GeluTanh {
+  static Vec Apply(Vec x) {
+    const Vec cube = MulAdd(Mul(Mul(x, x), x), Set(0.044715f), x);
+    return Mul(x, Sigmoid(Mul(cube, Set(1.5957691216057308f))));
+  }
+};
+struct Relu {
+  static Vec Apply(Vec x) { return SelectLess(x, Zero(), Zero(), x); }
+};
+
+template <typename Function, typename T>
+void Activate(const float* x, const float* up, int64_t n, void* out) {
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    Vec y = Function::Apply(LoadChunk(x + i, count));
+    if (up != nullptr) y = Mul(y, LoadChunk(up + i, count));
+    StoreChunk(static_cast<T*>(out) + i, y, count);
+  });
+}
+
+void AddTo(const float* x, int64_t n, float* y) {
+  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(y + i, Add(LoadChunk(y + i, count), LoadChunk(x + i, count)), count); });
+}
+
+template <typename T>
+void Round(const float* x, int64_t n, void* out) {
+  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(static_cast<T*>(out) + i, LoadChunk(x + i, count), count); });
+}
+
+void Softmax(const float* x, int64_t n, float* out) {
+  const Vec max = Set(MaxOf(x, n));
+  const float sum = SumChunks(n, [&](int64_t i, int64_t count, Vec so_far) {
+    const Vec e = SelectPrefix(Exp(Sub(LoadChunk(x + i, count), max)), Zero(), count);
+    StoreChunk(out + i, e, count);
+    return Add(so_far, e);
+  });
+  const Vec divisor = Set(sum);
+  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(out + i, Div(LoadChunk(out + i, count), divisor), count); });
+}
+
+float LogSumExp(const float* x, int64_t n) {
+  const float max = MaxOf(x, n);
+  const Vec shift = Set(max);
+  const float sum = SumChunks(n, [&](int64_t i, int64_t count, Vec so_far) {
+    return Add(so_far, SelectPrefix(Exp(Sub(LoadChunk(x + i, count), shift)), Zero(), count));
+  });
+  // The C library's logf: one implementation for both instruction sets.
+  return max + __builtin_logf(sum);
+}
+
+void Subtract(const float* x, float y, int64_t n, float* out) {
+  const Vec b = Set(y);
+  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(out + i, Sub(LoadChunk(x + i, count), b), count); });
+}
+
+int64_t Argmax(const float* x, int64_t n) {
+  bool nan = false;
+  ForEachChunk(n, [&](int64_t i, int64_t count) { nan = AnyNan(LoadChunk(x + i, count)) || nan; });
+  if (nan) return -1;
+  const float max = MaxOf(x, n);
+  int64_t index = 0;
+  while (x[index] != max) ++index;
+  return index;
+}
+
+void Scale(const float* x, float y, int64_t n, float* out) {
+  const Vec b = Set(y);
+  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(out + i, Mul(LoadChunk(x + i, count), b), count); });
+}
+
+void ExpRow(const float* x, int64_t n, float* out) {
+  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(out + i, Exp(LoadChunk(x + i, count)), count); });
+}
+
+}  // namespace
+
+const SimdKernelTable kTable = {
+    .rms_norm = {RmsNorm<float>, RmsNorm<uint16_t>},
+    .layer_norm = {LayerNorm<float>, LayerNorm<uint16_t>},
+    .rope = Rope,
+    .activate = {{Activate<Silu, float>, Activate<Silu, uint16_t>},
+                 {Activate<Gelu, float>, Activate<Gelu, uint16_t>},
+                 {Activate<GeluTanh, float>, Activate<GeluTanh, uint16_t>},
+                 {Activate<Relu, float>, Activate<Relu, uint16_t>}},
+    .add = AddTo,
+    .round = {Round<float>, Round<uint16_t>},
+    .softmax = Softmax,
+    .log_sum_exp = LogSumExp,
+    .subtract = Subtract,
+    .argmax = Argmax,
+    .scale = Scale,
+    .exp = ExpRow,
+    .attend_tile = {AttendTileF32, AttendTileBf16},
+};
+
+}  // namespace PHYLLO_SIMD_NAMESPACE
+}  // namespace phyllo

@@ -1,0 +1,68 @@
+#ifndef PHYLLO_MODEL_OPS_SIMD_KERNEL_TABLE_H_
+#define PHYLLO_MODEL_OPS_SIMD_KERNEL_TABLE_H_
+
+// The entry points of the kernels of one instruction set. Private to model/ops; raw pointers only, because this header is compiled
+// with several instruction sets and must bring no inline code that the linker could merge. See norm.h, rope.h, activation.h, softmax.h and
+// attention.h for the formulas. Arrays of two are indexed by the type of the output (of K and V in attend_tile): 0 f32, 1 bf16.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace phyllo {
+
+// A tile of attention: `rows` query rows of one kv head, over all pages from position 0 to what the last row may see.
+struct AttentionTile {
+  static constexpr int64_t kMaxRows = 32;
+
+  int64_t rows = 0;  // 1 to kMaxRows
+  int64_t head_dim = 0;
+  int64_t page_size = 0;
+  int64_t visible[kMaxRows] = {};  // number of keys that row r sees, ascending, >= 1
+  const int32_t* page_table = nullptr;
+  const std::byte* keys = nullptr;    // of this head in page 0: [hd, page_size]
+  const std::byte* values = nullptr;  // of this head in page 0: [page_size, hd]
+  int64_t page_stride = 0;            // bytes
+  const float* q = nullptr;           // [rows, hd], times the scale
+  float* scores = nullptr;            // [rows, page_size], scratch
+  float* out = nullptr;               // [rows, hd rounded up to 16]: the result
+};
+
+struct SimdKernelTable {
+  // x, weight [d]; out [d].
+  void (*rms_norm[2])(const float* x, const float* weight, float eps, int64_t d, void* out);
+  // bias may be null.
+  void (*layer_norm[2])(const float* x, const float* weight, const float* bias, float eps, int64_t d, void* out);
+  // x [heads, head_dim]; cos, sin [half].
+  void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos, const float* sin);
+  // By ActivationKind; up may be null (then 1). x, up, out [n].
+  void (*activate[4][2])(const float* x, const float* up, int64_t n, void* out);
+  // y [n] += x [n].
+  void (*add)(const float* x, int64_t n, float* y);
+  // out [n] = x [n] rounded.
+  void (*round[2])(const float* x, int64_t n, void* out);
+  void (*softmax)(const float* x, int64_t n, float* out);
+  float (*log_sum_exp)(const float* x, int64_t n);
+  // out [n] = x [n] - y.
+  void (*subtract)(const float* x, float y, int64_t n, float* out);
+  int64_t (*argmax)(const float* x, int64_t n);
+  // out [n] = x [n] * y.
+  void (*scale)(const float* x, float y, int64_t n, float* out);
+  // out [n] = exp(x [n]).
+  void (*exp)(const float* x, int64_t n, float* out);
+  void (*attend_tile[2])(const AttentionTile& tile);
+};
+
+namespace simd_v3 {
+void AttendTileF32(const AttentionTile& tile);
+void AttendTileBf16(const AttentionTile& tile);
+extern const SimdKernelTable kTable;
+}  // namespace simd_v3
+namespace simd_v4 {
+void AttendTileF32(const AttentionTile& tile);
+void AttendTileBf16(const AttentionTile& tile);
+extern const SimdKernelTable kTable;
+}  // namespace simd_v4
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_OPS_SIMD_KERNEL_TABLE_H_
