@@ -13,8 +13,6 @@
 
 namespace phyllo {
 
-class JinjaTemplate;
-
 struct ChatRequest {
   // JSON array of objects, each with "role" and whatever the template reads: "content" (text, null, or an array of parts),
   // "tool_calls", "reasoning_content", "name" ... The order of keys is kept.
@@ -63,10 +61,11 @@ class ChatTemplate {
   absl::StatusOr<RenderedChat> Render(const ChatRequest& request) const;
 
  private:
-  ChatTemplate(const Tokenizer& tokenizer, std::unique_ptr<JinjaTemplate> jinja);
+  struct Parts;
+  ChatTemplate(const Tokenizer& tokenizer, std::unique_ptr<Parts> parts);
 
   const Tokenizer& tokenizer_;
-  const std::unique_ptr<JinjaTemplate> jinja_;
+  const std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace phyllo
