@@ -1,9 +1,10 @@
 // Invariants:
-// - A generation starts when the caller, having written function_ and num_tasks_ and reset next_task_ and running_workers_, increments
-//   generation_ (release). It ends when running_workers_ is 0 (acquire). The caller does not return before, so no worker of an old
-//   generation ever sees the job of a new one.
-// - A worker that sleeps is counted in sleeping_workers_ under mutex_, and it looks at generation_ once more under mutex_ before it sleeps; the caller
-//   takes mutex_ after it incremented generation_. So no wake-up is lost.
+// - state_ holds a generation, whether its job is open, and how many workers are in it. The caller writes the job, then opens a new generation
+//   (release). A worker joins by one compare-and-swap that sees the job open and counts it in (acquire), at most once a generation; it
+//   leaves by counting itself out (release). The caller closes the job when no task is left and returns when nobody is in it (acquire). So a
+//   worker never reads a job that is not its generation's, and nobody waits for a worker that has not joined.
+// - A worker that sleeps is counted in sleeping_workers_ under mutex_, and it looks at state_ once more under mutex_ before it sleeps; the caller
+//   takes mutex_ after it opened the generation. So no wake-up is lost.
 #include "model/parallel/thread_pool.h"
 
 #include <pthread.h>
@@ -27,7 +28,13 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 constexpr absl::Duration kMaxSpin = absl::Seconds(1);
-constexpr int64_t kShutDown = -1;
+// The fields of state_.
+constexpr uint64_t kShutDown = uint64_t{1} << 63;
+constexpr uint64_t kOpen = uint64_t{1} << 16;
+constexpr uint64_t kInside = kOpen - 1;         // number of workers in the job
+constexpr uint64_t kGeneration = uint64_t{1} << 17;  // one generation
+
+uint64_t GenerationOf(uint64_t state) { return (state & ~kShutDown) / kGeneration; }
 // Polls between two looks at the clock: about a microsecond.
 constexpr int kPollsPerClockRead = 32;
 
@@ -89,7 +96,7 @@ ThreadPool::ThreadPool(const Options& options) : num_threads_(options.num_thread
 }
 
 ThreadPool::~ThreadPool() {
-  generation_.store(kShutDown, std::memory_order_release);
+  state_.fetch_or(kShutDown, std::memory_order_release);
   {
     absl::MutexLock lock(&mutex_);
     wake_.SignalAll();
@@ -105,16 +112,17 @@ void ThreadPool::ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t t
   function_ = &function;
   num_tasks_ = num_tasks;
   next_task_.store(0, std::memory_order_relaxed);
-  running_workers_.store(num_threads_ - 1, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
+  const uint64_t generation = GenerationOf(state_.load(std::memory_order_relaxed)) + 1;
+  state_.store(generation * kGeneration | kOpen, std::memory_order_release);
   {
     absl::MutexLock lock(&mutex_);
     if (sleeping_workers_ > 0) wake_.SignalAll();
   }
   RunTasks(0);
-  const auto finished = [this] { return running_workers_.load(std::memory_order_acquire) == 0; };
+  state_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  const auto nobody_inside = [this] { return (state_.load(std::memory_order_acquire) & kInside) == 0; };
   // The last tasks run on other CPUs, or wait for one: give them ours after a while.
-  while (!Spin(spin_, finished)) sched_yield();
+  while (!Spin(spin_, nobody_inside)) sched_yield();
 }
 
 void ThreadPool::RunTasks(int worker) {
@@ -129,23 +137,30 @@ void ThreadPool::RunTasks(int worker) {
 
 void ThreadPool::WorkerLoop(int worker) {
   if (pin_) PinThisThread(worker);
-  int64_t seen = 0;
+  uint64_t seen = 0;
   while (true) {
-    seen = WaitForGeneration(seen);
-    if (seen == kShutDown) return;
+    WaitForJob(seen);
+    uint64_t state = state_.load(std::memory_order_acquire);
+    if ((state & kShutDown) != 0) return;
+    if ((state & kOpen) == 0 || GenerationOf(state) == seen) continue;  // it has been closed meanwhile
+    if (!state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel)) continue;
+    seen = GenerationOf(state);
     RunTasks(worker);
-    running_workers_.fetch_sub(1, std::memory_order_release);
+    state_.fetch_sub(1, std::memory_order_release);
   }
 }
 
-int64_t ThreadPool::WaitForGeneration(int64_t seen) {
-  if (!Spin(spin_, [&] { return generation_.load(std::memory_order_acquire) != seen; })) {
-    absl::MutexLock lock(&mutex_);
-    ++sleeping_workers_;
-    while (generation_.load(std::memory_order_acquire) == seen) wake_.Wait(&mutex_);
-    --sleeping_workers_;
-  }
-  return generation_.load(std::memory_order_acquire);
+bool ThreadPool::HasNews(uint64_t seen) const {
+  const uint64_t state = state_.load(std::memory_order_acquire);
+  return (state & kShutDown) != 0 || ((state & kOpen) != 0 && GenerationOf(state) != seen);
+}
+
+void ThreadPool::WaitForJob(uint64_t seen) {
+  if (Spin(spin_, [&] { return HasNews(seen); })) return;
+  absl::MutexLock lock(&mutex_);
+  ++sleeping_workers_;
+  while (!HasNews(seen)) wake_.Wait(&mutex_);
+  --sleeping_workers_;
 }
 
 }  // namespace phyllo

@@ -16,7 +16,7 @@
 namespace phyllo {
 
 // A fixed set of threads for the step's arithmetic. The caller is worker 0 and takes part; tasks are claimed one by one from an atomic
-// counter, so a core that is taken away for a moment delays only the task it holds. Results must not depend on which worker runs which task.
+// counter, and a worker that does not come in time is not waited for, so a core that is taken away for a moment delays only the task it holds. Results must not depend on which worker runs which task.
 // Idle workers spin for Options::spin and then sleep. Thread-compatible: one ParallelFor at a time.
 class ThreadPool {
  public:
@@ -45,20 +45,20 @@ class ThreadPool {
 
   void WorkerLoop(int worker);
   void RunTasks(int worker);
-  // Waits until the generation differs from `seen`; returns it, or a negative number when the pool shuts down.
-  int64_t WaitForGeneration(int64_t seen) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns when there is a job newer than generation `seen` to join, or the pool shuts down.
+  void WaitForJob(uint64_t seen) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasNews(uint64_t seen) const;
 
   const int num_threads_;
   const bool pin_;
   const absl::Duration spin_;
 
-  // The job of the current generation: written by the caller before it publishes the generation, read by workers after they saw it.
+  // The current job: written by the caller before it opens the job's generation, read by workers that have joined it.
   const absl::FunctionRef<void(int64_t, int)>* function_ = nullptr;
   int64_t num_tasks_ = 0;
 
-  alignas(64) std::atomic<int64_t> generation_{0};  // negative: shut down
+  alignas(64) std::atomic<uint64_t> state_{0};  // generation, open bit, number of workers in it: see thread_pool.cc
   alignas(64) std::atomic<int64_t> next_task_{0};
-  alignas(64) std::atomic<int> running_workers_{0};  // workers that have not yet finished the current generation
 
   absl::Mutex mutex_;
   absl::CondVar wake_;
