@@ -22,6 +22,8 @@ _FILE_BOUNDS = (
     (r"\.proto$", 250),
 )
 _FUNCTION_BOUND = 60
+_PUBLIC_METHOD_BOUND = 12
+_CONSTRUCTOR_ARGUMENT_BOUND = 5
 
 # (what to find, in which paths it is allowed, what to say). Comments and strings are blanked before.
 _FORBIDDEN = (
@@ -76,6 +78,60 @@ def functions(text):
                 start = None
 
 
+def classes(text):
+    """(first line, name, declarations) of each class at the left margin; a declaration is (line, section, text)."""
+    current = None
+    for number, line in enumerate(blank_comments_and_strings(text).split("\n"), 1):
+        opening = re.match(r"class (?:\w+\([^)]*\) )?(\w+)[^;]*\{\s*$", line)
+        if opening:
+            current = (number, opening.group(1), [])
+            section, depth = "private", 0
+        elif current and line.startswith("}"):
+            yield current
+            current = None
+        elif current:
+            label = re.match(r"\s*(public|protected|private):", line)
+            if label and depth == 0:
+                section = label.group(1)
+            elif depth == 0 and re.match(r"  \S", line):
+                current[2].append((number, section, line.strip()))
+            elif current[2] and depth == 0 and line.strip():
+                of, in_section, so_far = current[2][-1]
+                current[2][-1] = (of, in_section, so_far + " " + line.strip())
+            depth += line.count("{") - line.count("}")
+
+
+def _argument_count(declaration):
+    """Of the first parenthesis; commas inside <>, (), [] and {} separate no arguments."""
+    depth = 0
+    count = 1
+    arguments = declaration.split("(", 1)[1]
+    for position, character in enumerate(arguments):
+        if character == ")" and depth == 0:
+            return 0 if not arguments[:position].strip() else count
+        depth += (character in "<([{") - (character in ">)]}")
+        count += character == "," and depth == 0
+    return count
+
+
+def check_classes(path, text):
+    if not path.endswith((".h", ".cc")):
+        return
+    for first, name, declarations in classes(text):
+        methods = 0
+        for number, section, declaration in declarations:
+            if re.match(rf"(explicit |constexpr )*{name}\(", declaration):
+                count = _argument_count(declaration)
+                if count > _CONSTRUCTOR_ARGUMENT_BOUND:
+                    yield number, f"constructor of {count} arguments, at most {_CONSTRUCTOR_ARGUMENT_BOUND}: take Options"
+            elif section == "public" and "(" in declaration and not re.match(
+                    r"~|friend |using |static_assert|template|struct |class |enum |static constexpr", declaration
+            ) and "operator=" not in declaration and not re.search(r"\boverride\b", declaration):
+                methods += 1
+        if methods > _PUBLIC_METHOD_BOUND:
+            yield first, f"class {name} has {methods} public methods, at most {_PUBLIC_METHOD_BOUND}"
+
+
 def check_bounds(path, text):
     lines = text.count("\n")
     bound = next((bound for pattern, bound in _FILE_BOUNDS if re.search(pattern, path)), None)
@@ -116,7 +172,7 @@ def check_layers(path, text):
 
 def check_file(path, text):
     """[(line, what)] of one file; `path` is relative to the repository."""
-    return sorted(finding for check in (check_bounds, check_forbidden, check_layers) for finding in check(path, text))
+    return sorted(finding for check in (check_bounds, check_classes, check_forbidden, check_layers) for finding in check(path, text))
 
 
 def _our_files(root):

@@ -48,6 +48,30 @@ class BoundsTest(unittest.TestCase):
         self.assertEqual(_findings("model/a.cc", text), ["function of 65 lines, at most 60: void F() {"])
 
 
+class ClassesTest(unittest.TestCase):
+    @staticmethod
+    def _class(methods, section="public"):
+        return f"class A {{\n {section}:\n  A(int a, std::map<int, int> b);\n  ~A();\n" + "".join(
+            f"  int f{i}(int a,\n        int b) const;\n" for i in range(methods)) + " private:\n  int g();\n};\n"
+
+    def test_accept_twelve_public_methods(self):
+        self.assertEqual(_findings("model/a.h", self._class(12)), [])
+
+    def test_refuse_thirteen_public_methods(self):
+        self.assertEqual(_findings("model/a.h", self._class(13)), ["class A has 13 public methods, at most 12"])
+
+    def test_do_not_count_private_methods(self):
+        self.assertEqual(_findings("model/a.h", self._class(13, "private")), [])
+
+    def test_do_not_count_calls_in_inline_bodies(self):
+        text = "class A {\n public:\n  int f() {\n" + "    g();\n" * 20 + "  }\n};\n"
+        self.assertEqual(_findings("model/a.h", text), [])
+
+    def test_refuse_six_constructor_arguments(self):
+        text = "class A {\n public:\n  A(int a, B<int, int> b, int c,\n    int d, int e, int f);\n};\n"
+        self.assertEqual(_findings("model/a.h", text), ["constructor of 6 arguments, at most 5: take Options"])
+
+
 class ForbiddenTest(unittest.TestCase):
     def test_refuses_standard_locks(self):
         self.assertEqual(_findings("model/a.h", "std::mutex mutex_;\n"), ["absl::Mutex is the only lock"])
