@@ -1,7 +1,7 @@
 // Invariants within one PlanStep:
 // - free_page_count_ counts the pages that neither a snapshot nor a grant holds; it never goes below zero.
 // - A preempted sequence has no rows and is not admitted again in the same step.
-#include "services/transformer/scheduler.h"
+#include "services/transformer/engine/scheduler.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The embedded rows of one prompt, pulled from the client a bounded distance ahead of the prefill.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_PROMPT_FEED_H_
-#define PHYLLO_SERVICES_TRANSFORMER_PROMPT_FEED_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_PROMPT_FEED_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_PROMPT_FEED_H_
 
 #include <cstdint>
 #include <deque>
@@ -61,4 +61,4 @@ class PromptFeed {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_PROMPT_FEED_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_PROMPT_FEED_H_

@@ -1,6 +1,6 @@
-// Steps an engine by hand over a FakeStepModel and plays the part of every client.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_TESTING_ENGINE_DRIVER_H_
-#define PHYLLO_SERVICES_TRANSFORMER_TESTING_ENGINE_DRIVER_H_
+// Steps an engine by hand and plays the part of every client.
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_ENGINE_DRIVER_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_ENGINE_DRIVER_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "services/transformer/engine.h"
-#include "services/transformer/testing/fake_step_model.h"
+#include "services/transformer/engine/engine.h"
+#include "services/transformer/engine/step_model.h"
 
 namespace phyllo {
 
@@ -30,10 +30,10 @@ struct FakeClient {
   std::vector<int32_t> token_ids() const;
 };
 
-// Owns the engine, a clock that stands still, and the clients. Thread-compatible.
+// Owns the engine, a clock that stands still, and the clients; borrows the model. Thread-compatible.
 class EngineDriver {
  public:
-  explicit EngineDriver(FakeStepModel& model, EngineOptions options = {});
+  explicit EngineDriver(StepModel& model, EngineOptions options = {});
 
   // Greedy, `max_new_tokens` after `prompt`.
   static SequenceRequest Request(std::vector<int32_t> prompt, int64_t max_new_tokens);
@@ -56,6 +56,7 @@ class EngineDriver {
  private:
   bool Read(FakeClient& client);
 
+  StepModel& model_;
   absl::Time now_ = absl::UnixEpoch();
   std::unique_ptr<Engine> engine_;
   std::vector<std::unique_ptr<FakeClient>> clients_;
@@ -63,4 +64,4 @@ class EngineDriver {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_TESTING_ENGINE_DRIVER_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_ENGINE_DRIVER_H_

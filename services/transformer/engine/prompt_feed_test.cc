@@ -1,4 +1,4 @@
-#include "services/transformer/prompt_feed.h"
+#include "services/transformer/engine/prompt_feed.h"
 
 #include <numeric>
 #include <optional>

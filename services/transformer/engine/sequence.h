@@ -1,6 +1,6 @@
 // One request inside the engine: its tokens, pages, rows and times.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_H_
-#define PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SEQUENCE_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SEQUENCE_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,9 +12,9 @@
 #include "model/kv_cache/page_table.h"
 #include "model/sampling/sampling_parameters.h"
 #include "model/sampling/token_history.h"
-#include "services/transformer/prompt_feed.h"
-#include "services/transformer/scheduler.h"
-#include "services/transformer/sequence_outbox.h"
+#include "services/transformer/engine/prompt_feed.h"
+#include "services/transformer/engine/scheduler.h"
+#include "services/transformer/engine/sequence_outbox.h"
 
 namespace phyllo {
 
@@ -101,4 +101,4 @@ class Sequence {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_SEQUENCE_H_

@@ -1,4 +1,4 @@
-#include "services/transformer/sequence_outbox.h"
+#include "services/transformer/engine/sequence_outbox.h"
 
 #include <cstdint>
 #include <utility>

@@ -1,6 +1,6 @@
 // What the engine has to tell the reader of one sequence. The engine never waits: news is merged until the reader takes it.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_OUTBOX_H_
-#define PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_OUTBOX_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SEQUENCE_OUTBOX_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SEQUENCE_OUTBOX_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "model/sampling/sampler.h"
-#include "services/transformer/prompt_feed.h"
+#include "services/transformer/engine/prompt_feed.h"
 
 namespace phyllo {
 
@@ -90,4 +90,4 @@ class SequenceOutbox {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_OUTBOX_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_SEQUENCE_OUTBOX_H_

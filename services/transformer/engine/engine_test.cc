@@ -1,5 +1,5 @@
 // The engine stepped by hand over a fake model whose tokens depend on everything in its pages: batching, prefill, preemption, scoring.
-#include "services/transformer/engine.h"
+#include "services/transformer/engine/engine.h"
 
 #include <cmath>
 #include <vector>
@@ -8,8 +8,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
-#include "services/transformer/testing/engine_driver.h"
-#include "services/transformer/testing/fake_step_model.h"
+#include "services/transformer/engine/testing/engine_driver.h"
+#include "services/transformer/engine/testing/fake_step_model.h"
 
 namespace phyllo {
 namespace {

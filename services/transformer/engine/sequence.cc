@@ -1,4 +1,4 @@
-#include "services/transformer/sequence.h"
+#include "services/transformer/engine/sequence.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What the engine needs of a model: four operations on the rows of a step.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_STEP_MODEL_H_
-#define PHYLLO_SERVICES_TRANSFORMER_STEP_MODEL_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_MODEL_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_MODEL_H_
 
 #include <cstdint>
 
@@ -46,4 +46,4 @@ class StepModel {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_STEP_MODEL_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_MODEL_H_

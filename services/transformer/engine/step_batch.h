@@ -1,6 +1,6 @@
 // The rows of one step: gathered, computed, and turned into logits.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_STEP_BATCH_H_
-#define PHYLLO_SERVICES_TRANSFORMER_STEP_BATCH_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_BATCH_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_BATCH_H_
 
 #include <cstdint>
 #include <vector>
@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "model/tensor/matrix_view.h"
-#include "services/transformer/sequence.h"
-#include "services/transformer/step_model.h"
+#include "services/transformer/engine/sequence.h"
+#include "services/transformer/engine/step_model.h"
 
 namespace phyllo {
 
@@ -58,4 +58,4 @@ class StepBatch {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_STEP_BATCH_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_BATCH_H_

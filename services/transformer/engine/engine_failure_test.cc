@@ -7,9 +7,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
-#include "services/transformer/engine.h"
-#include "services/transformer/testing/engine_driver.h"
-#include "services/transformer/testing/fake_step_model.h"
+#include "services/transformer/engine/engine.h"
+#include "services/transformer/engine/testing/engine_driver.h"
+#include "services/transformer/engine/testing/fake_step_model.h"
 
 namespace phyllo {
 namespace {

@@ -1,4 +1,4 @@
-#include "services/transformer/testing/fake_step_model.h"
+#include "services/transformer/engine/testing/fake_step_model.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // A model whose next token is a hash of all tokens before it, read back through the KV pages: a page that is lost, shared by mistake, or
 // written at the wrong place changes the tokens.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_TESTING_FAKE_STEP_MODEL_H_
-#define PHYLLO_SERVICES_TRANSFORMER_TESTING_FAKE_STEP_MODEL_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_FAKE_STEP_MODEL_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_FAKE_STEP_MODEL_H_
 
 #include <cstdint>
 #include <functional>
@@ -11,7 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "services/transformer/step_model.h"
+#include "services/transformer/engine/step_model.h"
 
 namespace phyllo {
 
@@ -23,8 +23,6 @@ class FakeStepModel final : public StepModel {
 
   FakeStepModel(int64_t page_count, int64_t page_size, int64_t max_rows = 64, int64_t max_logits_rows = 4, int64_t max_positions = 1000);
 
-  // The row of a token, as the embedding service would send it.
-  static std::vector<float> Row(int32_t token_id, int64_t position) { return {static_cast<float>(token_id), static_cast<float>(position)}; }
   // Logits [v] after these tokens, computed without pages.
   static std::vector<float> LogitsAfter(absl::Span<const int32_t> token_ids);
   // The greedy continuation of `prompt` by `count` tokens.
@@ -53,4 +51,4 @@ class FakeStepModel final : public StepModel {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_TESTING_FAKE_STEP_MODEL_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_FAKE_STEP_MODEL_H_

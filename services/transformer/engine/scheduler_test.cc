@@ -1,4 +1,4 @@
-#include "services/transformer/scheduler.h"
+#include "services/transformer/engine/scheduler.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 // Invariant: next_position_ <= ready_count_ <= asked_count_ <= prompt_count_; the ranges of asked_ that are not stale follow one another and
 // cover [ready_count_, asked_count_).
-#include "services/transformer/prompt_feed.h"
+#include "services/transformer/engine/prompt_feed.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -3,8 +3,8 @@
 //   std::thread steps([&] { engine->Run(); });
 //   PHYLLO_ASSIGN_OR_RETURN(const SequenceId id, engine->Submit(request, outbox));  // then answer the outbox's needs
 //   engine->ProvideHiddenStates(id, need.first_position, rows);
-#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_H_
-#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_H_
 
 #include <cstdint>
 #include <functional>
@@ -19,11 +19,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "model/sampling/sampler.h"
-#include "services/transformer/scheduler.h"
-#include "services/transformer/sequence.h"
-#include "services/transformer/sequence_outbox.h"
-#include "services/transformer/step_batch.h"
-#include "services/transformer/step_model.h"
+#include "services/transformer/engine/scheduler.h"
+#include "services/transformer/engine/sequence.h"
+#include "services/transformer/engine/sequence_outbox.h"
+#include "services/transformer/engine/step_batch.h"
+#include "services/transformer/engine/step_model.h"
 
 namespace phyllo {
 
@@ -99,6 +99,7 @@ class Engine {
 
   EngineStats stats() const ABSL_LOCKS_EXCLUDED(mutex_);
   const SequenceLimits& limits() const { return limits_; }
+  absl::Time now() const { return options_.now(); }
 
   // Takes in what is new, ends what must end, computes one step. False if nothing changed: then nothing will until there is new input or
   // a deadline passes.
@@ -164,4 +165,4 @@ class Engine {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_H_

@@ -1,4 +1,4 @@
-#include "services/transformer/step_batch.h"
+#include "services/transformer/engine/step_batch.h"
 
 #include <algorithm>
 #include <cstdint>

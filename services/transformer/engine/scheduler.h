@@ -1,8 +1,8 @@
 // Which rows the next step computes. Policy only: a function of a snapshot, without threads, clocks or tensors.
 //   Scheduler scheduler(options);
 //   const StepPlan& plan = scheduler.PlanStep(snapshots, allocator.free_count());
-#ifndef PHYLLO_SERVICES_TRANSFORMER_SCHEDULER_H_
-#define PHYLLO_SERVICES_TRANSFORMER_SCHEDULER_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULER_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULER_H_
 
 #include <cstdint>
 #include <vector>
@@ -87,4 +87,4 @@ class Scheduler {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_SCHEDULER_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULER_H_

@@ -1,8 +1,9 @@
-#include "services/transformer/testing/engine_driver.h"
+#include "services/transformer/engine/testing/engine_driver.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
 
@@ -14,7 +15,7 @@ std::vector<int32_t> FakeClient::token_ids() const {
   return ids;
 }
 
-EngineDriver::EngineDriver(FakeStepModel& model, EngineOptions options) {
+EngineDriver::EngineDriver(StepModel& model, EngineOptions options) : model_(model) {
   options.now = [this] { return now_; };
   options.max_prefill_rows = std::min(options.max_prefill_rows, model.sizes().max_rows);
   options.max_sequences = std::min(options.max_sequences, model.sizes().max_rows);
@@ -47,11 +48,9 @@ FakeClient& EngineDriver::Add(SequenceRequest request) {
 }
 
 void EngineDriver::Provide(const FakeClient& client, RowRange range) {
-  std::vector<float> rows;
-  for (int64_t position = range.first_position; position < range.first_position + range.count; ++position) {
-    const std::vector<float> row = FakeStepModel::Row(client.request.prompt_token_ids.at(position), position);
-    rows.insert(rows.end(), row.begin(), row.end());
-  }
+  const absl::Span<const int32_t> prompt = client.request.prompt_token_ids;
+  std::vector<float> rows(range.count * model_.sizes().hidden_size);
+  PHYLLO_EXPECT_OK(model_.Embed(prompt.subspan(range.first_position, range.count), range.first_position, absl::MakeSpan(rows)));
   engine_->ProvideHiddenStates(client.id, range.first_position, std::move(rows));
 }
 

@@ -2,7 +2,7 @@
 // - sequences_ is in order of service: higher priority first, then earlier arrival. A preempted sequence keeps its place.
 // - Every sequence ends through Finish, once; it stays in sequences_ until RemoveFinished at the end of the step, without pages.
 // - The mutex guards the hand-over only; it is never held while the model computes or an outbox calls its reader.
-#include "services/transformer/engine.h"
+#include "services/transformer/engine/engine.h"
 
 #include <algorithm>
 #include <cstdint>

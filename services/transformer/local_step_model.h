@@ -1,0 +1,81 @@
+// The model of a Hugging Face folder, ready to step.
+#ifndef PHYLLO_SERVICES_TRANSFORMER_LOCAL_STEP_MODEL_H_
+#define PHYLLO_SERVICES_TRANSFORMER_LOCAL_STEP_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/config/decoder_description.h"
+#include "model/config/generation_config.h"
+#include "model/config/model_config.h"
+#include "model/embedding/embedding_table.h"
+#include "model/parallel/thread_pool.h"
+#include "model/tensor/linear_input.h"
+#include "model/transformer/transformer.h"
+#include "services/transformer/engine/step_model.h"
+
+namespace phyllo {
+
+struct LocalStepModelOptions {
+  std::string model_folder;            // config.json, *.safetensors, generation_config.json if there is one
+  std::optional<Precision> precision;  // absent: bf16 if this CPU has kernels for it and the checkpoint is of 16-bit types, else f32
+  int num_threads = 1;
+  bool pin_threads = false;
+  int64_t max_rows = 256;
+  int64_t max_logits_rows = 64;
+  int64_t page_size = 64;        // tokens
+  // Upper bound of the KV cache, at least one page. Absent: half of what memory_bytes leaves beside the weights.
+  std::optional<int64_t> kv_cache_bytes = std::nullopt;
+  int64_t memory_bytes = 0;         // that weights and KV cache may take together; read where kv_cache_bytes is absent
+  int64_t max_cache_tokens = 0;     // the cache has no more pages than these tokens need
+  std::function<void(int64_t done_bytes, int64_t total_bytes)> progress = nullptr;  // of packing the weights
+};
+
+// Owns the memory map, the packed weights, the KV cache and the threads. Thread-compatible: one thread steps; config(), checkpoint() and the
+// other descriptions are immutable.
+class LocalStepModel final : public StepModel {
+ public:
+  // Errors of Checkpoint::Open, ParseModelConfig, ParseGenerationConfig, Transformer::Load; RESOURCE_EXHAUSTED if there is no room for
+  // one page.
+  static absl::StatusOr<std::unique_ptr<LocalStepModel>> Load(const LocalStepModelOptions& options);
+
+  const StepModelSizes& sizes() const override { return sizes_; }
+  PageAllocator& page_allocator() override { return transformer_->kv_cache().allocator(); }
+  absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<float> out) override;
+  absl::Status Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states) override;
+  absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states, MatrixView<float> logits) override;
+  int num_threads() const override { return thread_pool_->num_threads(); }
+  void ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function) override;
+
+  const ModelConfig& config() const { return config_; }
+  const GenerationConfig& generation_config() const { return generation_config_; }
+  const DecoderDescription& description() const { return description_; }
+  const Checkpoint& checkpoint() const { return *checkpoint_; }
+  Precision precision() const { return precision_; }
+  int64_t kv_bytes_per_token() const { return transformer_->kv_cache().bytes_per_token(); }
+
+ private:
+  LocalStepModel() = default;
+
+  ModelConfig config_;
+  GenerationConfig generation_config_;
+  DecoderDescription description_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<EmbeddingTable> embedding_table_;
+  std::unique_ptr<ThreadPool> thread_pool_;
+  std::unique_ptr<Transformer> transformer_;
+  Precision precision_ = Precision::kF32;
+  StepModelSizes sizes_;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_TRANSFORMER_LOCAL_STEP_MODEL_H_
