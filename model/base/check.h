@@ -1,6 +1,7 @@
 // Assertions on the programmer's own promises: never on bytes from the network, the disk or a user.
 //   PHYLLO_CHECK(out.size() == n * d);
-// A failure prints the condition and where it is, and aborts. PHYLLO_DCHECK is for inner loops: nothing if NDEBUG is defined.
+// A failure prints the condition and where it is, and aborts. PHYLLO_DCHECK is for inner loops:
+// nothing if NDEBUG is defined.
 #ifndef PHYLLO_MODEL_BASE_CHECK_H_
 #define PHYLLO_MODEL_BASE_CHECK_H_
 

@@ -21,7 +21,8 @@ class Sha256 {
 
   void Update(absl::Span<const uint8_t> bytes);
 
-  // The digest of all bytes so far, as 64 lower-case hexadecimal digits. REQUIRES: called once, last.
+  // The digest of all bytes so far, as 64 lower-case hexadecimal digits. REQUIRES: called once,
+  // last.
   std::string FinishHex();
 
  private:

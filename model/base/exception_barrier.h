@@ -15,10 +15,13 @@
 
 namespace phyllo {
 
-// Calls `function`, which returns nothing, an absl::Status or an absl::StatusOr<T>; returns absl::Status in the first two cases and
-// absl::StatusOr<T> in the third: what the function returned, or, if it threw,
-//   std::bad_alloc -> RESOURCE_EXHAUSTED, any std::exception -> INTERNAL with its what(), anything else -> INTERNAL;
-// the message begins with `what` was being done.
+// Calls `function`, which returns nothing, an absl::Status or an absl::StatusOr<T>; returns
+// absl::Status in the first two cases and absl::StatusOr<T> in the third: what the function
+// returned, or, if it threw,
+//   std::bad_alloc -> RESOURCE_EXHAUSTED,
+//   any other std::exception -> INTERNAL with its what(),
+//   anything else -> INTERNAL.
+// The message begins with `what` was being done.
 template <typename Function>
 auto CatchExceptions(absl::string_view what, Function&& function) {
   using Returned = std::invoke_result_t<Function&&>;

@@ -23,13 +23,17 @@ TEST(CatchExceptionsTest, PassesResultsOn) {
   int calls = 0;
   PHYLLO_EXPECT_OK(CatchExceptions("count", [&] { ++calls; }));
   EXPECT_EQ(calls, 1);
-  EXPECT_THAT(CatchExceptions("fail", [] { return absl::NotFoundError("gone"); }), StatusIs(absl::StatusCode::kNotFound, "gone"));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string text, CatchExceptions("text", []() -> absl::StatusOr<std::string> { return "t"; }));
+  EXPECT_THAT(CatchExceptions("fail", [] { return absl::NotFoundError("gone"); }),
+              StatusIs(absl::StatusCode::kNotFound, "gone"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const std::string text,
+      CatchExceptions("text", []() -> absl::StatusOr<std::string> { return "t"; }));
   EXPECT_EQ(text, "t");
 }
 
 TEST(CatchExceptionsTest, ReturnsInternalForStandardException) {
-  EXPECT_THAT(CatchExceptions("parse", [] { throw std::runtime_error("bad"); }), StatusIs(absl::StatusCode::kInternal, "parse: bad"));
+  EXPECT_THAT(CatchExceptions("parse", [] { throw std::runtime_error("bad"); }),
+              StatusIs(absl::StatusCode::kInternal, "parse: bad"));
 }
 
 TEST(CatchExceptionsTest, ReturnsInternalForLibraryException) {
@@ -43,7 +47,8 @@ TEST(CatchExceptionsTest, ReturnsResourceExhaustedForBadAlloc) {
 }
 
 TEST(CatchExceptionsTest, ReturnsInternalForAnythingElse) {
-  EXPECT_THAT(CatchExceptions("odd", [] { throw 7; }), StatusIs(absl::StatusCode::kInternal, "odd: unknown exception"));
+  EXPECT_THAT(CatchExceptions("odd", [] { throw 7; }),
+              StatusIs(absl::StatusCode::kInternal, "odd: unknown exception"));
 }
 
 }  // namespace

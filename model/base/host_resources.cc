@@ -22,8 +22,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 
-// cgroup v2: Documentation/admin-guide/cgroup-v2.rst of Linux. v1: Documentation/admin-guide/cgroup-v1/memory.rst and
-// Documentation/scheduler/sched-bwc.rst. A limit of any group on the path to the root holds, so the least counts.
+// cgroup v2: Documentation/admin-guide/cgroup-v2.rst of Linux. v1:
+// Documentation/admin-guide/cgroup-v1/memory.rst and Documentation/scheduler/sched-bwc.rst. A limit
+// of any group on the path to the root holds, so the least counts.
 
 namespace phyllo {
 namespace {
@@ -38,7 +39,8 @@ std::optional<std::string> ReadFile(const std::string& path) {
 
 std::optional<int64_t> ParseInteger(absl::string_view text) {
   int64_t value = 0;
-  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &value)) return std::nullopt;  // "max" and what overflows too
+  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &value))
+    return std::nullopt;  // "max" and what overflows too
   return value;
 }
 
@@ -50,7 +52,8 @@ std::optional<int64_t> ReadInteger(const std::string& path) {
 // The number after `key` on the line of `text` that begins with it, such as "inactive_file 4096".
 std::optional<int64_t> FindValue(absl::string_view text, absl::string_view key) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
     if (words.size() >= 2 && words[0] == key) return ParseInteger(words[1]);
   }
   return std::nullopt;
@@ -60,13 +63,15 @@ void TakeLeast(std::optional<double> candidate, std::optional<double>& least) {
   if (candidate.has_value() && (!least.has_value() || *candidate < *least)) least = candidate;
 }
 
-// The folders of a cgroup and all its ancestors, the leaf first. In a container without a cgroup namespace the path is the
-// host's and is not below the mount: then the mount itself is the container's group.
+// The folders of a cgroup and all its ancestors, the leaf first. In a container without a cgroup
+// namespace the path is the host's and is not below the mount: then the mount itself is the
+// container's group.
 std::vector<std::string> CgroupFolders(const std::string& mount, absl::string_view path) {
   std::vector<std::string> folders;
   std::string rest(path == "/" ? "" : path);
   struct stat info;
-  if (rest.find("..") != std::string::npos || stat(absl::StrCat(mount, rest).c_str(), &info) != 0) rest.clear();
+  if (rest.find("..") != std::string::npos || stat(absl::StrCat(mount, rest).c_str(), &info) != 0)
+    rest.clear();
   while (!rest.empty()) {
     folders.push_back(absl::StrCat(mount, rest));
     rest.resize(rest.rfind('/') == std::string::npos ? 0 : rest.rfind('/'));
@@ -82,7 +87,8 @@ struct CgroupLimits {
   std::optional<double> memory_room_bytes;  // limit minus what is used and cannot be reclaimed
 };
 
-void MergeMemory(std::optional<int64_t> limit, std::optional<int64_t> used, std::optional<int64_t> reclaimable, CgroupLimits& limits) {
+void MergeMemory(std::optional<int64_t> limit, std::optional<int64_t> used,
+                 std::optional<int64_t> reclaimable, CgroupLimits& limits) {
   if (!limit.has_value()) return;
   TakeLeast(static_cast<double>(*limit), limits.memory_bytes);
   if (!used.has_value()) return;
@@ -93,9 +99,12 @@ void MergeMemory(std::optional<int64_t> limit, std::optional<int64_t> used, std:
 void MergeV2(const std::vector<std::string>& folders, CgroupLimits& limits) {
   for (const std::string& folder : folders) {
     if (const std::optional<std::string> cpu_max = ReadFile(absl::StrCat(folder, "/cpu.max"))) {
-      const std::vector<absl::string_view> words = absl::StrSplit(*cpu_max, absl::ByAnyChar(" \n"), absl::SkipEmpty());
-      const std::optional<int64_t> quota = words.size() == 2 ? ParseInteger(words[0]) : std::nullopt;
-      const std::optional<int64_t> period = words.size() == 2 ? ParseInteger(words[1]) : std::nullopt;
+      const std::vector<absl::string_view> words =
+          absl::StrSplit(*cpu_max, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+      const std::optional<int64_t> quota =
+          words.size() == 2 ? ParseInteger(words[0]) : std::nullopt;
+      const std::optional<int64_t> period =
+          words.size() == 2 ? ParseInteger(words[1]) : std::nullopt;
       if (quota.value_or(0) > 0 && period.value_or(0) > 0) {
         TakeLeast(static_cast<double>(*quota) / static_cast<double>(*period), limits.cpu_quota);
       }
@@ -103,7 +112,8 @@ void MergeV2(const std::vector<std::string>& folders, CgroupLimits& limits) {
     const std::optional<int64_t> used = ReadInteger(absl::StrCat(folder, "/memory.current"));
     const std::string stat = ReadFile(absl::StrCat(folder, "/memory.stat")).value_or("");
     for (const absl::string_view file : {"/memory.max", "/memory.high"}) {
-      MergeMemory(ReadInteger(absl::StrCat(folder, file)), used, FindValue(stat, "inactive_file"), limits);
+      MergeMemory(ReadInteger(absl::StrCat(folder, file)), used, FindValue(stat, "inactive_file"),
+                  limits);
     }
   }
 }
@@ -112,14 +122,16 @@ void MergeV1Cpu(const std::vector<std::string>& folders, CgroupLimits& limits) {
   for (const std::string& folder : folders) {
     const int64_t quota = ReadInteger(absl::StrCat(folder, "/cpu.cfs_quota_us")).value_or(-1);
     const int64_t period = ReadInteger(absl::StrCat(folder, "/cpu.cfs_period_us")).value_or(0);
-    if (quota > 0 && period > 0) TakeLeast(static_cast<double>(quota) / static_cast<double>(period), limits.cpu_quota);
+    if (quota > 0 && period > 0)
+      TakeLeast(static_cast<double>(quota) / static_cast<double>(period), limits.cpu_quota);
   }
 }
 
 void MergeV1Memory(const std::vector<std::string>& folders, CgroupLimits& limits) {
   for (const std::string& folder : folders) {
     const std::string stat = ReadFile(absl::StrCat(folder, "/memory.stat")).value_or("");
-    MergeMemory(ReadInteger(absl::StrCat(folder, "/memory.limit_in_bytes")), ReadInteger(absl::StrCat(folder, "/memory.usage_in_bytes")),
+    MergeMemory(ReadInteger(absl::StrCat(folder, "/memory.limit_in_bytes")),
+                ReadInteger(absl::StrCat(folder, "/memory.usage_in_bytes")),
                 FindValue(stat, "total_inactive_file"), limits);
   }
 }
@@ -139,7 +151,8 @@ CgroupLimits ReadCgroups(const std::string& root) {
     for (const absl::string_view controller : absl::StrSplit(parts[1], ',')) {
       // Controllers mounted together have a folder of all their names, and usually a link of each.
       for (const absl::string_view folder : std::set<absl::string_view>{parts[1], controller}) {
-        const std::vector<std::string> folders = CgroupFolders(absl::StrCat(mount, "/", folder), parts[2]);
+        const std::vector<std::string> folders =
+            CgroupFolders(absl::StrCat(mount, "/", folder), parts[2]);
         if (controller == "cpu") MergeV1Cpu(folders, limits);
         if (controller == "memory") MergeV1Memory(folders, limits);
       }
@@ -152,7 +165,8 @@ std::vector<int> PhysicalCores(const std::string& root, const std::vector<int>& 
   std::vector<int> cores;
   std::set<std::string> seen;
   for (const int cpu : cpus) {
-    const std::string topology = absl::StrCat(root, "/sys/devices/system/cpu/cpu", cpu, "/topology/");
+    const std::string topology =
+        absl::StrCat(root, "/sys/devices/system/cpu/cpu", cpu, "/topology/");
     std::optional<std::string> siblings = ReadFile(absl::StrCat(topology, "core_cpus_list"));
     if (!siblings.has_value()) siblings = ReadFile(absl::StrCat(topology, "thread_siblings_list"));
     if (seen.insert(siblings.value_or(absl::StrCat("cpu ", cpu))).second) cores.push_back(cpu);
@@ -196,7 +210,8 @@ HostResources DetectHostResourcesAt(const std::string& root, const std::vector<i
   const std::string meminfo = ReadFile(absl::StrCat(root, "/proc/meminfo")).value_or("");
   const auto bytes = [&meminfo](absl::string_view key, std::optional<double> limit) {
     std::optional<double> least = limit;
-    if (const std::optional<int64_t> kilobytes = FindValue(meminfo, key)) TakeLeast(1024.0 * static_cast<double>(*kilobytes), least);
+    if (const std::optional<int64_t> kilobytes = FindValue(meminfo, key))
+      TakeLeast(1024.0 * static_cast<double>(*kilobytes), least);
     return static_cast<int64_t>(std::min(least.value_or(0.0), 9e18));
   };
   resources.memory_limit_bytes = bytes("MemTotal:", limits.memory_bytes);
@@ -213,8 +228,10 @@ absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text) {
     const std::vector<absl::string_view> ends = absl::StrSplit(part, absl::MaxSplits('-', 1));
     const std::optional<int64_t> first = ParseInteger(ends.front());
     const std::optional<int64_t> last = ParseInteger(ends.back());
-    if (!first.has_value() || !last.has_value() || *first < 0 || *last < *first || *last > kLargest) {
-      return absl::InvalidArgumentError(absl::StrCat("CPU list \"", list, "\": \"", part, "\" is no CPU or range of CPUs up to ", kLargest));
+    if (!first.has_value() || !last.has_value() || *first < 0 || *last < *first ||
+        *last > kLargest) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "CPU list \"", list, "\": \"", part, "\" is no CPU or range of CPUs up to ", kLargest));
     }
     for (int64_t cpu = *first; cpu <= *last; ++cpu) cpus.insert(static_cast<int>(cpu));
   }

@@ -25,9 +25,11 @@ using ::testing::IsEmpty;
 class HostResourcesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    root_ = absl::StrCat(::testing::TempDir(), "/",
+                         ::testing::UnitTest::GetInstance()->current_test_info()->name());
     mkdir(root_.c_str(), 0700);
-    Write("/proc/meminfo", "MemTotal:       16384 kB\nMemFree:  100 kB\nMemAvailable:    8192 kB\n");
+    Write("/proc/meminfo",
+          "MemTotal:       16384 kB\nMemFree:  100 kB\nMemAvailable:    8192 kB\n");
   }
 
   void Write(const std::string& path, const std::string& text) {
@@ -41,7 +43,8 @@ class HostResourcesTest : public ::testing::Test {
   }
 
   void WriteSiblings(int cpu, const std::string& siblings) {
-    Write(absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"), siblings);
+    Write(absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"),
+          siblings);
   }
 
   std::string root_;
@@ -144,7 +147,9 @@ TEST(ParseCpuListTest, GivesNoneForBlank) {
 
 TEST(ParseCpuListTest, ReturnsInvalidArgumentForMalformedList) {
   for (const char* text : {"a", "3-1", "-1", "1,,2", "0-99999999999", "65536", "1-"}) {
-    EXPECT_THAT(ParseCpuList(text), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is no CPU"))) << text;
+    EXPECT_THAT(ParseCpuList(text),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is no CPU")))
+        << text;
   }
 }
 

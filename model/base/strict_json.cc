@@ -27,7 +27,8 @@ class Watcher {
       if (!keys_.empty()) keys_.pop_back();
     } else if (event == Json::parse_event_t::key && !keys_.empty()) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) SetFault(absl::StrCat("key \"", key.substr(0, 120), "\" occurs twice in one object"));
+      if (!keys_.back().insert(key).second)
+        SetFault(absl::StrCat("key \"", key.substr(0, 120), "\" occurs twice in one object"));
     }
     return fault_.empty();
   }
@@ -47,14 +48,18 @@ class Watcher {
 
 absl::StatusOr<Json> ParseJsonObject(absl::string_view text, absl::string_view what) {
   Watcher watcher;
-  const Json::parser_callback_t callback = [&watcher](int depth, Json::parse_event_t event, Json& parsed) {
+  const Json::parser_callback_t callback = [&watcher](int depth, Json::parse_event_t event,
+                                                      Json& parsed) {
     return watcher.OnEvent(depth, event, parsed);
   };
   Json json = Json::parse(text.begin(), text.end(), callback, /*allow_exceptions=*/false);
-  if (!watcher.fault().empty()) return absl::InvalidArgumentError(absl::StrCat(what, ": ", watcher.fault()));
-  if (json.is_discarded()) return absl::InvalidArgumentError(absl::StrCat(what, ": not valid JSON"));
+  if (!watcher.fault().empty())
+    return absl::InvalidArgumentError(absl::StrCat(what, ": ", watcher.fault()));
+  if (json.is_discarded())
+    return absl::InvalidArgumentError(absl::StrCat(what, ": not valid JSON"));
   if (!json.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(what, ": must be a JSON object, is ", json.type_name()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": must be a JSON object, is ", json.type_name()));
   }
   return json;
 }

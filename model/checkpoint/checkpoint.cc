@@ -24,8 +24,8 @@
 #include "model/checkpoint/safetensors.h"
 #include "model/checkpoint/tensor_view.h"
 
-// Invariants: shards_ is sorted by name and never changes after Open, so that the views into its maps, and the keys of
-// by_name_, stay valid. A tensor name occurs once in all shards.
+// Invariants: shards_ is sorted by name and never changes after Open, so that the views into its
+// maps, and the keys of by_name_, stay valid. A tensor name occurs once in all shards.
 
 namespace phyllo {
 namespace {
@@ -40,12 +40,15 @@ bool Exists(const std::string& path) {
 }
 
 absl::StatusOr<ShardIndex> ReadIndex(const std::string& directory) {
-  PHYLLO_ASSIGN_OR_RETURN(const MemoryMappedFile file, MemoryMappedFile::Open(absl::StrCat(directory, "/", kIndexFile)));
+  PHYLLO_ASSIGN_OR_RETURN(const MemoryMappedFile file,
+                          MemoryMappedFile::Open(absl::StrCat(directory, "/", kIndexFile)));
   const absl::Span<const uint8_t> data = file.data();
   if (static_cast<int64_t>(data.size()) > kMaxIndexBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(kIndexFile, ": has ", data.size(), " bytes, more than ", kMaxIndexBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat(kIndexFile, ": has ", data.size(), " bytes, more than ", kMaxIndexBytes));
   }
-  return ParseShardIndex(absl::string_view(reinterpret_cast<const char*>(data.data()), data.size()), kIndexFile);
+  return ParseShardIndex(absl::string_view(reinterpret_cast<const char*>(data.data()), data.size()),
+                         kIndexFile);
 }
 
 // The names of the files to open, and what the index says of the tensors (empty for a single file).
@@ -62,29 +65,34 @@ absl::StatusOr<Layout> FindLayout(const std::string& directory) {
     return layout;
   }
   if (!Exists(absl::StrCat(directory, "/", kIndexFile))) {
-    return absl::NotFoundError(absl::StrCat(directory, ": neither ", kSingleFile, " nor ", kIndexFile, " is there"));
+    return absl::NotFoundError(
+        absl::StrCat(directory, ": neither ", kSingleFile, " nor ", kIndexFile, " is there"));
   }
   PHYLLO_ASSIGN_OR_RETURN(layout.index, ReadIndex(directory));
   for (const auto& [tensor, shard] : layout.index.weight_map) {
     if (layout.files.insert(shard).second && !Exists(absl::StrCat(directory, "/", shard))) {
-      return absl::NotFoundError(absl::StrCat(kIndexFile, ": tensor \"", tensor, "\" is in \"", shard, "\", which is missing"));
+      return absl::NotFoundError(absl::StrCat(kIndexFile, ": tensor \"", tensor, "\" is in \"",
+                                              shard, "\", which is missing"));
     }
   }
   return layout;
 }
 
 // Every tensor of the index must be in its shard, and every tensor of a shard in the index.
-absl::Status CheckIndex(const ShardIndex& index, const std::map<std::string, std::string>& shard_of) {
+absl::Status CheckIndex(const ShardIndex& index,
+                        const std::map<std::string, std::string>& shard_of) {
   if (index.weight_map.empty()) return absl::OkStatus();
   for (const auto& [tensor, shard] : index.weight_map) {
     const auto found = shard_of.find(tensor);
     if (found == shard_of.end() || found->second != shard) {
-      return absl::InvalidArgumentError(absl::StrCat(kIndexFile, ": tensor \"", tensor, "\" is not in \"", shard, "\""));
+      return absl::InvalidArgumentError(
+          absl::StrCat(kIndexFile, ": tensor \"", tensor, "\" is not in \"", shard, "\""));
     }
   }
   for (const auto& [tensor, shard] : shard_of) {
     if (index.weight_map.count(tensor) == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(kIndexFile, ": does not name tensor \"", tensor, "\" of \"", shard, "\""));
+      return absl::InvalidArgumentError(
+          absl::StrCat(kIndexFile, ": does not name tensor \"", tensor, "\" of \"", shard, "\""));
     }
   }
   return absl::OkStatus();
@@ -98,12 +106,14 @@ absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::Open(absl::string_view d
   auto checkpoint = absl::WrapUnique(new Checkpoint());
   std::map<std::string, std::string> shard_of;
   for (const std::string& name : layout.files) {
-    PHYLLO_ASSIGN_OR_RETURN(MemoryMappedFile file, MemoryMappedFile::Open(absl::StrCat(folder, "/", name)));
+    PHYLLO_ASSIGN_OR_RETURN(MemoryMappedFile file,
+                            MemoryMappedFile::Open(absl::StrCat(folder, "/", name)));
     PHYLLO_ASSIGN_OR_RETURN(std::vector<TensorView> views, ParseSafetensors(file.data(), name));
     for (TensorView& view : views) {
       const auto [other, is_new] = shard_of.emplace(view.name, name);
       if (!is_new) {
-        return absl::InvalidArgumentError(absl::StrCat("tensor \"", view.name, "\" is in \"", other->second, "\" and in \"", name, "\""));
+        return absl::InvalidArgumentError(absl::StrCat("tensor \"", view.name, "\" is in \"",
+                                                       other->second, "\" and in \"", name, "\""));
       }
       checkpoint->total_bytes_ += static_cast<int64_t>(view.data.size());
       checkpoint->tensors_.push_back(std::move(view));
@@ -125,10 +135,12 @@ const TensorView* Checkpoint::Find(absl::string_view name) const {
 }
 
 absl::StatusOr<std::string> ComputeWeightsDigest(
-    const Checkpoint& checkpoint, const std::function<bool(int64_t done_bytes, int64_t total_bytes)>& progress) {
+    const Checkpoint& checkpoint,
+    const std::function<bool(int64_t done_bytes, int64_t total_bytes)>& progress) {
   constexpr int64_t kPiece = 64 << 20;
   int64_t total = 0;
-  for (const Checkpoint::Shard& shard : checkpoint.shards()) total += static_cast<int64_t>(shard.file.data().size());
+  for (const Checkpoint::Shard& shard : checkpoint.shards())
+    total += static_cast<int64_t>(shard.file.data().size());
   Sha256 digest;
   int64_t done = 0;
   for (const Checkpoint::Shard& shard : checkpoint.shards()) {
@@ -138,7 +150,8 @@ absl::StatusOr<std::string> ComputeWeightsDigest(
       digest.Update(piece);
       rest.remove_prefix(piece.size());
       done += static_cast<int64_t>(piece.size());
-      if (progress != nullptr && !progress(done, total)) return absl::CancelledError("weights digest stopped");
+      if (progress != nullptr && !progress(done, total))
+        return absl::CancelledError("weights digest stopped");
     }
   }
   return digest.FinishHex();

@@ -1,6 +1,7 @@
-// The tensors of a Hugging Face model folder: model.safetensors, or shards named by model.safetensors.index.json.
+// The tensors of a Hugging Face model folder: model.safetensors, or shards named by
+// model.safetensors.index.json.
 //
-//   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open("/models/m"));
+//   PHYLLO_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open("/models/m"));
 //   const TensorView* tensor = checkpoint->Find("model.embed_tokens.weight");
 #ifndef PHYLLO_MODEL_CHECKPOINT_CHECKPOINT_H_
 #define PHYLLO_MODEL_CHECKPOINT_CHECKPOINT_H_
@@ -20,18 +21,21 @@
 
 namespace phyllo {
 
-// Owns read-only memory maps of the files; the views borrow from it. Pages are read on first touch, so that opening is
-// fast and a tensor that nobody reads costs no memory. The files must not change while it lives: a file that is
-// truncated under a map kills the process (SIGBUS), as it does with every memory-mapped reader.
-// Immutable after Open, hence thread-safe.
+// Owns read-only memory maps of the files; the views borrow from it. Pages are read on first touch,
+// so that opening is fast and a tensor that nobody reads costs no memory. The files must not change
+// while it lives: a file that is truncated under a map kills the process (SIGBUS), as it does with
+// every memory-mapped reader. Immutable after Open, hence thread-safe.
 class Checkpoint {
  public:
-  // Opens `directory`. Reads headers only, checks them whole: afterwards every view lies inside its file.
+  // Opens `directory`. Reads headers only, checks them whole: afterwards every view lies inside its
+  // file. A model.safetensors wins over an index, as in transformers.
   // Errors, naming the file and the tensor:
-  //   NOT_FOUND: no such folder, or neither model.safetensors nor an index in it; an index names a missing shard.
-  //   INVALID_ARGUMENT: a truncated file, a header that is longer than its file or 100 MB, bad JSON, a duplicate name,
-  //     overlapping, out-of-range or gapped offsets, a byte count that is not shape x dtype, an unknown dtype, an index
-  //     that names a shard outside the folder or a tensor that its shard does not hold.
+  // - NOT_FOUND: no such folder, neither model.safetensors nor an index in it, an index that names
+  //   a missing shard.
+  // - INVALID_ARGUMENT: a truncated file, a header that is longer than its file or 100 MB, bad
+  //   JSON, a duplicate name, overlapping, out-of-range or gapped offsets, a byte count that is not
+  //   shape x dtype, an unknown dtype, an index that names a shard outside the folder or disagrees
+  //   with its shards on where a tensor is.
   static absl::StatusOr<std::unique_ptr<Checkpoint>> Open(absl::string_view directory);
 
   Checkpoint(const Checkpoint&) = delete;
@@ -59,17 +63,18 @@ class Checkpoint {
   Checkpoint() = default;
 
   std::vector<Shard> shards_;
-  std::vector<TensorView> tensors_;                             // sorted by name
-  absl::flat_hash_map<absl::string_view, int64_t> by_name_;     // keys borrow from tensors_
+  std::vector<TensorView> tensors_;                          // sorted by name
+  absl::flat_hash_map<absl::string_view, int64_t> by_name_;  // keys borrow from tensors_
   int64_t total_bytes_ = 0;
 };
 
-// SHA-256, in lower-case hex, over the bytes of all shards in name order: the weights' part of the model fingerprint.
-// Reads every byte (about 0.5 to 2 GB/s a core). `progress`, if not null, is called with bytes done and bytes in all,
-// at least once per 64 MB; returning false stops the work.
+// SHA-256, in lower-case hex, over the bytes of all shards in name order: the weights' part of the
+// model fingerprint. Reads every byte (about 0.5 to 2 GB/s a core). `progress`, if not null, is
+// called with bytes done and bytes in all, at least once per 64 MB; returning false stops the work.
 // Errors: CANCELLED if stopped.
 absl::StatusOr<std::string> ComputeWeightsDigest(
-    const Checkpoint& checkpoint, const std::function<bool(int64_t done_bytes, int64_t total_bytes)>& progress = nullptr);
+    const Checkpoint& checkpoint,
+    const std::function<bool(int64_t done_bytes, int64_t total_bytes)>& progress = nullptr);
 
 }  // namespace phyllo
 

@@ -23,8 +23,10 @@ absl::StatusOr<MemoryMappedFile> MemoryMappedFile::Open(const std::string& path)
   if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   const auto closer = absl::MakeCleanup([descriptor] { close(descriptor); });
   struct stat info;
-  if (fstat(descriptor, &info) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot stat ", path));
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  if (fstat(descriptor, &info) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot stat ", path));
+  if (!S_ISREG(info.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
   const size_t size = static_cast<size_t>(info.st_size);
   if (size == 0) return MemoryMappedFile({});
   void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);

@@ -15,8 +15,8 @@ namespace phyllo {
 class MemoryMappedFile {
  public:
   // Maps the regular file at `path`. An empty file gives empty data().
-  // Errors: NOT_FOUND if it is missing; PERMISSION_DENIED; INVALID_ARGUMENT if it is not a regular file; else UNKNOWN
-  // with the system's message.
+  // Errors: NOT_FOUND if it is missing; PERMISSION_DENIED; INVALID_ARGUMENT if it is not a regular
+  // file; else UNKNOWN with the system's message.
   static absl::StatusOr<MemoryMappedFile> Open(const std::string& path);
 
   MemoryMappedFile(MemoryMappedFile&& other) noexcept : data_(std::exchange(other.data_, {})) {}

@@ -35,11 +35,15 @@ absl::Span<const uint8_t> Bytes(const std::string& text) {
   return absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(text.data()), text.size());
 }
 
-absl::StatusOr<std::vector<TensorView>> Parse(const std::string& file) { return ParseSafetensors(Bytes(file), "m.safetensors"); }
+absl::StatusOr<std::vector<TensorView>> Parse(const std::string& file) {
+  return ParseSafetensors(Bytes(file), "m.safetensors");
+}
 
 TEST(ParseSafetensorsTest, GivesTensorsInDataOrder) {
-  const std::string file = File(R"({"__metadata__": {"format": "pt"}, "a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [4, 28]},
-                                    "b": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}})", 28);
+  const std::string file = File(
+      R"({"__metadata__": {"format": "pt"}, "a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [4, 28]},
+                                    "b": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}})",
+      28);
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<TensorView> views, Parse(file));
   ASSERT_EQ(views.size(), 2);
   EXPECT_EQ(views[0].name, "b");
@@ -53,9 +57,11 @@ TEST(ParseSafetensorsTest, GivesTensorsInDataOrder) {
 }
 
 TEST(ParseSafetensorsTest, AcceptsScalarAndEmptyTensors) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<TensorView> views,
-                              Parse(File(R"({"s": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]},
-                                             "e": {"dtype": "F32", "shape": [0, 7], "data_offsets": [0, 0]}})", 4)));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const std::vector<TensorView> views,
+      Parse(File(R"({"s": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]},
+                                             "e": {"dtype": "F32", "shape": [0, 7], "data_offsets": [0, 0]}})",
+                 4)));
   ASSERT_EQ(views.size(), 2);
   EXPECT_EQ(views[0].name, "e");
   EXPECT_EQ(views[0].num_elements(), 0);
@@ -64,7 +70,8 @@ TEST(ParseSafetensorsTest, AcceptsScalarAndEmptyTensors) {
 }
 
 TEST(ParseSafetensorsTest, ReadsBackWhatSafetensorsHeaderWrites) {
-  const std::vector<TensorDeclaration> tensors = {{"z", DType::kF16, {3, 5}}, {"a", DType::kF32, {2}}};
+  const std::vector<TensorDeclaration> tensors = {{"z", DType::kF16, {3, 5}},
+                                                  {"a", DType::kF32, {2}}};
   const std::string file = SafetensorsHeader(tensors) + std::string(38, 'x');
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<TensorView> views, Parse(file));
   ASSERT_EQ(views.size(), 2);
@@ -76,16 +83,20 @@ TEST(ParseSafetensorsTest, ReadsBackWhatSafetensorsHeaderWrites) {
 }
 
 TEST(ParseSafetensorsTest, ReturnsInvalidArgumentForTruncatedFile) {
-  EXPECT_THAT(Parse("1234567"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("m.safetensors: truncated: 7 bytes")));
+  EXPECT_THAT(Parse("1234567"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("m.safetensors: truncated: 7 bytes")));
   EXPECT_THAT(Parse(LittleEndian64(3) + "{}"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("truncated: the header has 3 bytes, the file 10")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("truncated: the header has 3 bytes, the file 10")));
 }
 
 TEST(ParseSafetensorsTest, ReturnsInvalidArgumentForHeaderOverLimit) {
   EXPECT_THAT(Parse(LittleEndian64(100'000'001) + "{}"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("header has 100000001 bytes, more than 100000000")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("header has 100000001 bytes, more than 100000000")));
   EXPECT_THAT(Parse(LittleEndian64(~uint64_t{0}) + "{}"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("header has 18446744073709551615 bytes")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("header has 18446744073709551615 bytes")));
 }
 
 struct BadHeader {
@@ -98,47 +109,79 @@ class BadHeaderTest : public ::testing::TestWithParam<BadHeader> {};
 
 // All with 8 bytes of data.
 TEST_P(BadHeaderTest, IsRefusedByName) {
-  EXPECT_THAT(Parse(File(GetParam().header, 8)), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(GetParam().message)));
+  EXPECT_THAT(Parse(File(GetParam().header, 8)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(GetParam().message)));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, BadHeaderTest,
     ::testing::Values(
-        BadHeader{"NotJson", "{", "not valid JSON"}, BadHeader{"NotObject", "[]", "must be a JSON object"},
+        BadHeader{"NotJson", "{", "not valid JSON"},
+        BadHeader{"NotObject", "[]", "must be a JSON object"},
         BadHeader{"TrailingText", "{}x", "not valid JSON"},
         BadHeader{"DuplicateName", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
-                                      "a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})", "key \"a\" occurs twice"},
-        BadHeader{"NotDescription", R"({"a": 1})", "tensor \"a\": its description is not an object"},
-        BadHeader{"NoDType", R"({"a": {"shape": [2], "data_offsets": [0, 8]}})", "tensor \"a\": dtype is missing"},
-        BadHeader{"UnknownDType", R"({"a": {"dtype": "F31", "shape": [2], "data_offsets": [0, 8]}})", "dtype \"F31\" is unknown"},
-        BadHeader{"NoShape", R"({"a": {"dtype": "F32", "data_offsets": [0, 8]}})", "shape is missing"},
-        BadHeader{"NegativeShape", R"({"a": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}})", "something other than sizes"},
-        BadHeader{"FractionShape", R"({"a": {"dtype": "F32", "shape": [2.0], "data_offsets": [0, 8]}})", "something other than sizes"},
-        BadHeader{"TextShape", R"({"a": {"dtype": "F32", "shape": ["2"], "data_offsets": [0, 8]}})", "something other than sizes"},
-        BadHeader{"ManyDimensions", R"({"a": {"dtype": "U8", "shape": [8,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], "data_offsets": [0, 8]}})",
-                  "17 dimensions"},
-        BadHeader{"OverflowingShape", R"({"a": {"dtype": "F32", "shape": [4294967296, 4294967296], "data_offsets": [0, 8]}})",
-                  "its size in bytes overflows"},
-        // 2^62 * 4 * 4 wraps to 0 in 64 bits.
-        BadHeader{"WrappingShape", R"({"a": {"dtype": "F32", "shape": [4611686018427387904, 4], "data_offsets": [0, 0]}})",
-                  "its size in bytes overflows"},
-        BadHeader{"HugeDimension", R"({"a": {"dtype": "F32", "shape": [18446744073709551615], "data_offsets": [0, 8]}})",
+                                      "a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})",
+                  "key \"a\" occurs twice"},
+        BadHeader{"NotDescription", R"({"a": 1})",
+                  "tensor \"a\": its description is not an object"},
+        BadHeader{"NoDType", R"({"a": {"shape": [2], "data_offsets": [0, 8]}})",
+                  "tensor \"a\": dtype is missing"},
+        BadHeader{"UnknownDType",
+                  R"({"a": {"dtype": "F31", "shape": [2], "data_offsets": [0, 8]}})",
+                  "dtype \"F31\" is unknown"},
+        BadHeader{"NoShape", R"({"a": {"dtype": "F32", "data_offsets": [0, 8]}})",
+                  "shape is missing"},
+        BadHeader{"NegativeShape",
+                  R"({"a": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}})",
                   "something other than sizes"},
+        BadHeader{"FractionShape",
+                  R"({"a": {"dtype": "F32", "shape": [2.0], "data_offsets": [0, 8]}})",
+                  "something other than sizes"},
+        BadHeader{"TextShape", R"({"a": {"dtype": "F32", "shape": ["2"], "data_offsets": [0, 8]}})",
+                  "something other than sizes"},
+        BadHeader{
+            "ManyDimensions",
+            R"({"a": {"dtype": "U8", "shape": [8,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], "data_offsets": [0, 8]}})",
+            "17 dimensions"},
+        BadHeader{
+            "OverflowingShape",
+            R"({"a": {"dtype": "F32", "shape": [4294967296, 4294967296], "data_offsets": [0, 8]}})",
+            "its size in bytes overflows"},
+        // 2^62 * 4 * 4 wraps to 0 in 64 bits.
+        BadHeader{
+            "WrappingShape",
+            R"({"a": {"dtype": "F32", "shape": [4611686018427387904, 4], "data_offsets": [0, 0]}})",
+            "its size in bytes overflows"},
+        BadHeader{
+            "HugeDimension",
+            R"({"a": {"dtype": "F32", "shape": [18446744073709551615], "data_offsets": [0, 8]}})",
+            "something other than sizes"},
         BadHeader{"WrongSize", R"({"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}})",
                   "tensor \"a\": has 8 bytes, its shape and dtype F32 need 12"},
-        BadHeader{"NoOffsets", R"({"a": {"dtype": "F32", "shape": [2]}})", "data_offsets is missing"},
-        BadHeader{"ThreeOffsets", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4, 8]}})", "data_offsets is missing or not two"},
+        BadHeader{"NoOffsets", R"({"a": {"dtype": "F32", "shape": [2]}})",
+                  "data_offsets is missing"},
+        BadHeader{"ThreeOffsets",
+                  R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4, 8]}})",
+                  "data_offsets is missing or not two"},
         BadHeader{"OutOfRange", R"({"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}})",
                   "data_offsets [0,12] are outside the data, which has 8 bytes"},
-        BadHeader{"HugeOffsets", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [18446744073709551608, 18446744073709551615]}})",
+        BadHeader{
+            "HugeOffsets",
+            R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [18446744073709551608, 18446744073709551615]}})",
+            "are outside the data"},
+        BadHeader{"NegativeOffset",
+                  R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]}})",
                   "are outside the data"},
-        BadHeader{"NegativeOffset", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]}})", "are outside the data"},
-        BadHeader{"Backwards", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}})", "are outside the data"},
+        BadHeader{"Backwards", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}})",
+                  "are outside the data"},
         BadHeader{"Overlap", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
-                                "b": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})", "tensor \"b\": overlaps"},
+                                "b": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})",
+                  "tensor \"b\": overlaps"},
         BadHeader{"Gap", R"({"a": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]},
-                            "b": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})", "tensor \"b\": leaves a gap of 2 bytes"},
-        BadHeader{"RestAtEnd", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})", "4 bytes at the end belong to no tensor"}),
+                            "b": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})",
+                  "tensor \"b\": leaves a gap of 2 bytes"},
+        BadHeader{"RestAtEnd", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})",
+                  "4 bytes at the end belong to no tensor"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(ParseSafetensorsTest, CutsLongNamesInMessages) {
@@ -149,8 +192,10 @@ TEST(ParseSafetensorsTest, CutsLongNamesInMessages) {
 }
 
 TEST(ParseShardIndexTest, ReadsWeightMap) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const ShardIndex index,
-                              ParseShardIndex(R"({"metadata": {"total_size": 1}, "weight_map": {"a": "x-1", "b": "x-2"}})", "i"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const ShardIndex index,
+      ParseShardIndex(R"({"metadata": {"total_size": 1}, "weight_map": {"a": "x-1", "b": "x-2"}})",
+                      "i"));
   EXPECT_EQ(index.weight_map.size(), 2);
   EXPECT_EQ(index.weight_map.at("b"), "x-2");
 }
@@ -172,7 +217,9 @@ TEST(ParseShardIndexTest, ReturnsInvalidArgumentForBadIndex) {
       {R"({"weight_map": {"a": "x", "a": "y"}})", "\"a\" occurs twice"},
   };
   for (const auto& c : cases) {
-    EXPECT_THAT(ParseShardIndex(c.json, "i"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.message))) << c.json;
+    EXPECT_THAT(ParseShardIndex(c.json, "i"),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.message)))
+        << c.json;
   }
 }
 

@@ -15,8 +15,9 @@ namespace phyllo {
 struct TensorView {
   std::string name;
   DType dtype = DType::kF32;
-  std::vector<int64_t> shape;     // outermost first; empty = a scalar; a size may be 0
-  absl::Span<const uint8_t> data;  // row-major, little-endian, product(shape) * ByteSize(dtype) bytes; alignment is not promised
+  std::vector<int64_t> shape;      // outermost first; empty = a scalar; a size may be 0
+  absl::Span<const uint8_t> data;  // row-major, little-endian, product(shape) * ByteSize(dtype)
+                                   // bytes; alignment is not promised
 
   // product(shape); 1 for a scalar.
   int64_t num_elements() const {

@@ -50,13 +50,15 @@ void ConfigReader::FailType(absl::string_view key, absl::string_view wanted, con
   FailInvalid(absl::StrCat(key, " must be ", wanted, ", is ", Show(value)));
 }
 
-int64_t ConfigReader::CheckedInteger(absl::string_view key, const Json& value, int64_t min, int64_t max) {
+int64_t ConfigReader::CheckedInteger(absl::string_view key, const Json& value, int64_t min,
+                                     int64_t max) {
   if (!value.is_number_integer()) {
     FailType(key, "an integer", value);
     return min;
   }
-  const bool too_large = value.is_number_unsigned() &&
-                         value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  const bool too_large =
+      value.is_number_unsigned() &&
+      value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (too_large || value.get<int64_t>() < min || value.get<int64_t>() > max) {
     FailInvalid(absl::StrCat(key, " must be in ", min, " .. ", max, ", is ", Show(value)));
     return min;
@@ -71,7 +73,8 @@ int64_t ConfigReader::Integer(absl::string_view key, int64_t min, int64_t max) {
   return min;
 }
 
-std::optional<int64_t> ConfigReader::OptionalInteger(absl::string_view key, int64_t min, int64_t max) {
+std::optional<int64_t> ConfigReader::OptionalInteger(absl::string_view key, int64_t min,
+                                                     int64_t max) {
   const Json* value = Find(key);
   if (value == nullptr) return std::nullopt;
   return CheckedInteger(key, *value, min, max);

@@ -18,8 +18,9 @@
 
 namespace phyllo {
 
-// The first error is kept in the shared status and names the key, the value and the limit; after it every read returns a default, so that
-// the caller checks once. null counts as absent. Borrows the JSON and the status. Thread-compatible.
+// The first error is kept in the shared status and names the key, the value and the limit; after it
+// every read returns a default, so that the caller checks once. null counts as absent. Borrows the
+// JSON and the status. Thread-compatible.
 class ConfigReader {
  public:
   // `where` names the object in messages. Successive readers of one file share `status`.
@@ -52,7 +53,8 @@ class ConfigReader {
  private:
   // The value of `key`, or null if it is absent, JSON null or an error is already kept.
   const nlohmann::json* Find(absl::string_view key) const;
-  int64_t CheckedInteger(absl::string_view key, const nlohmann::json& value, int64_t min, int64_t max);
+  int64_t CheckedInteger(absl::string_view key, const nlohmann::json& value, int64_t min,
+                         int64_t max);
   void FailType(absl::string_view key, absl::string_view wanted, const nlohmann::json& value);
 
   const nlohmann::json* object_;

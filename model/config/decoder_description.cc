@@ -12,7 +12,8 @@
 #include "model/base/status_macros.h"
 #include "model/config/model_config.h"
 
-// One function per family, and nothing about families elsewhere but in weight_map.cc (names) and model_config.cc (keys).
+// One function per family, and nothing about families elsewhere but in weight_map.cc (names) and
+// model_config.cc (keys).
 
 namespace phyllo {
 namespace {
@@ -23,12 +24,9 @@ struct ActivationAlias {
   Activation activation;
 };
 constexpr ActivationAlias kActivations[] = {
-    {"silu", Activation::kSilu},
-    {"swish", Activation::kSilu},
-    {"gelu", Activation::kGeluErf},
-    {"gelu_new", Activation::kGeluTanh},
-    {"gelu_fast", Activation::kGeluTanh},
-    {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"silu", Activation::kSilu},          {"swish", Activation::kSilu},
+    {"gelu", Activation::kGeluErf},       {"gelu_new", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
     {"relu", Activation::kRelu},
 };
 
@@ -36,7 +34,8 @@ absl::StatusOr<Activation> ParseActivation(absl::string_view name) {
   for (const ActivationAlias& alias : kActivations) {
     if (alias.name == name) return alias.activation;
   }
-  return absl::UnimplementedError(absl::StrCat("config.json: hidden_act \"", name, "\" is not supported"));
+  return absl::UnimplementedError(
+      absl::StrCat("config.json: hidden_act \"", name, "\" is not supported"));
 }
 
 // What all families share: sizes, plain causal attention with scale 1/sqrt(head_dim), no biases.
@@ -71,7 +70,8 @@ void DescribeLlama(const ModelConfig& config, DecoderDescription& description) {
   SetRmsNormAndRope(config, description);
   for (LayerDescription& layer : description.layers) {
     AttentionDescription& attention = layer.attention;
-    attention.q_bias = attention.k_bias = attention.v_bias = attention.o_bias = config.attention_bias;
+    attention.q_bias = attention.k_bias = attention.v_bias = attention.o_bias =
+        config.attention_bias;
     FeedForwardDescription& feed_forward = layer.feed_forward;
     feed_forward.gate_bias = feed_forward.up_bias = feed_forward.down_bias = config.mlp_bias;
   }
@@ -98,7 +98,8 @@ void DescribeGpt2(const ModelConfig& config, DecoderDescription& description) {
   for (LayerDescription& layer : description.layers) {
     AttentionDescription& attention = layer.attention;
     attention.q_bias = attention.k_bias = attention.v_bias = attention.o_bias = true;
-    double scale = config.scale_attn_weights ? 1.0 / std::sqrt(static_cast<double>(config.head_dim)) : 1.0;
+    double scale =
+        config.scale_attn_weights ? 1.0 / std::sqrt(static_cast<double>(config.head_dim)) : 1.0;
     index += 1;
     if (config.scale_attn_by_inverse_layer_idx) scale /= index;
     attention.scale = static_cast<float>(scale);
@@ -111,10 +112,14 @@ void DescribeGpt2(const ModelConfig& config, DecoderDescription& description) {
 
 absl::string_view ActivationName(Activation activation) {
   switch (activation) {
-    case Activation::kSilu: return "silu";
-    case Activation::kGeluTanh: return "gelu_tanh";
-    case Activation::kGeluErf: return "gelu_erf";
-    case Activation::kRelu: return "relu";
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
+    case Activation::kGeluErf:
+      return "gelu_erf";
+    case Activation::kRelu:
+      return "relu";
   }
   return "unknown";
 }
@@ -122,12 +127,24 @@ absl::string_view ActivationName(Activation activation) {
 absl::StatusOr<DecoderDescription> DescribeDecoder(const ModelConfig& config) {
   PHYLLO_ASSIGN_OR_RETURN(DecoderDescription description, DescribeCommon(config));
   switch (config.family) {
-    case ModelFamily::kLlama: DescribeLlama(config, description); break;
-    case ModelFamily::kQwen2: DescribeQwen2(config, description); break;
-    case ModelFamily::kQwen3: DescribeQwen3(config, description); break;
-    case ModelFamily::kGpt2: DescribeGpt2(config, description); break;
-    case ModelFamily::kMinimind2: DescribeLlama(config, description); break;  // the same arithmetic
-    case ModelFamily::kMinimind3: DescribeQwen3(config, description); break;  // the same arithmetic
+    case ModelFamily::kLlama:
+      DescribeLlama(config, description);
+      break;
+    case ModelFamily::kQwen2:
+      DescribeQwen2(config, description);
+      break;
+    case ModelFamily::kQwen3:
+      DescribeQwen3(config, description);
+      break;
+    case ModelFamily::kGpt2:
+      DescribeGpt2(config, description);
+      break;
+    case ModelFamily::kMinimind2:
+      DescribeLlama(config, description);
+      break;  // the same arithmetic
+    case ModelFamily::kMinimind3:
+      DescribeQwen3(config, description);
+      break;  // the same arithmetic
   }
   return description;
 }

@@ -1,4 +1,5 @@
-// A decoder as data: what one generic decoder function needs to know to compute any supported family.
+// A decoder as data: what one generic decoder function needs to know to compute any supported
+// family.
 //
 //   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text));
 //   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
@@ -7,7 +8,8 @@
 //   x = embed_tokens[ids] * embedding_scale (+ learned positions)
 //   for each layer: x += attention(norm(x)); x += feed_forward(norm(x))
 //   logits [n, v] = lm_head(norm(x))
-// A new family is a new description function and a weight-name map (weight_map.h), never a subclass.
+// A new family is a new description function and a weight-name map (weight_map.h), never a
+// subclass.
 #ifndef PHYLLO_MODEL_CONFIG_DECODER_DESCRIPTION_H_
 #define PHYLLO_MODEL_CONFIG_DECODER_DESCRIPTION_H_
 
@@ -47,16 +49,17 @@ struct NormDescription {
   bool bias = false;  // LayerNorm's bias
 };
 
-// Attention of one layer. q_proj: [n, d] -> [n, h * hd]; k_proj, v_proj: [n, d] -> [n, kv * hd]; o_proj: [n, h * hd] -> [n, d].
-// Query head i reads key/value head i / (h / kv).
+// Attention of one layer. q_proj: [n, d] -> [n, h * hd]; k_proj, v_proj: [n, d] -> [n, kv * hd];
+// o_proj: [n, h * hd] -> [n, d]. Query head i reads key/value head i / (h / kv).
 struct AttentionDescription {
   int64_t num_attention_heads = 0;
   int64_t num_key_value_heads = 0;
   int64_t head_dim = 0;
-  float scale = 0.0f;                     // scores are q . k * scale
-  bool rope = false;                      // rotate q and k of this layer
-  std::optional<int64_t> sliding_window;  // a query sees itself and the window - 1 keys before it; absent = all
-  bool qk_norm = false;                   // RMSNorm over head_dim of each head of q and of k, before RoPE
+  float scale = 0.0f;  // scores are q . k * scale
+  bool rope = false;   // rotate q and k of this layer
+  // A query sees itself and the window - 1 keys before it; absent = all.
+  std::optional<int64_t> sliding_window;
+  bool qk_norm = false;  // RMSNorm over head_dim of each head of q and of k, before RoPE
   bool q_bias = false;
   bool k_bias = false;
   bool v_bias = false;
@@ -64,7 +67,7 @@ struct AttentionDescription {
 };
 
 // Feed-forward of one layer. Gated: down(act(gate(x)) * up(x)); plain: down(act(up(x))).
-// gate_proj, up_proj: [n, d] -> [n, intermediate_size]; down_proj: [n, intermediate_size] -> [n, d].
+// gate_proj, up_proj: [n, d] -> [n, intermediate_size]; down_proj: the reverse.
 struct FeedForwardDescription {
   Activation activation = Activation::kSilu;
   bool gated = true;
@@ -84,8 +87,8 @@ struct DecoderDescription {
   ModelFamily family = ModelFamily::kLlama;
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
-  // Positions are 0 .. max_position_embeddings - 1. With learned positions there is no row beyond; with RoPE it is the
-  // length the model is declared for.
+  // Positions are 0 .. max_position_embeddings - 1. With learned positions there is no row beyond;
+  // with RoPE it is the length the model is declared for.
   int64_t max_position_embeddings = 0;
   NormDescription norm;  // of every layer and the final one
   PositionKind positions = PositionKind::kRope;
@@ -98,7 +101,8 @@ struct DecoderDescription {
   int64_t num_hidden_layers() const { return static_cast<int64_t>(layers.size()); }
 };
 
-// The description of `config`'s family. Errors: UNIMPLEMENTED for an activation that is not in Activation.
+// The description of `config`'s family. Errors: UNIMPLEMENTED for an activation that is not in
+// Activation.
 absl::StatusOr<DecoderDescription> DescribeDecoder(const ModelConfig& config);
 
 }  // namespace phyllo

@@ -29,7 +29,8 @@ ModelConfig Config(ModelFamily family) {
 }
 
 TEST(DescribeDecoderTest, DescribesLlama) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeDecoder(Config(ModelFamily::kLlama)));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description,
+                              DescribeDecoder(Config(ModelFamily::kLlama)));
   ASSERT_EQ(description.num_hidden_layers(), 2);
   EXPECT_EQ(description.norm.kind, NormKind::kRmsNorm);
   EXPECT_EQ(description.norm.eps, 1e-6f);
@@ -41,11 +42,13 @@ TEST(DescribeDecoderTest, DescribesLlama) {
     EXPECT_FALSE(layer.attention.qk_norm);
     EXPECT_EQ(layer.attention.scale, 0.25f);
     EXPECT_EQ(layer.attention.num_key_value_heads, 2);
-    EXPECT_FALSE(layer.attention.q_bias || layer.attention.k_bias || layer.attention.v_bias || layer.attention.o_bias);
+    EXPECT_FALSE(layer.attention.q_bias || layer.attention.k_bias || layer.attention.v_bias ||
+                 layer.attention.o_bias);
     EXPECT_EQ(layer.feed_forward.activation, Activation::kSilu);
     EXPECT_TRUE(layer.feed_forward.gated);
     EXPECT_EQ(layer.feed_forward.intermediate_size, 48);
-    EXPECT_FALSE(layer.feed_forward.gate_bias || layer.feed_forward.up_bias || layer.feed_forward.down_bias);
+    EXPECT_FALSE(layer.feed_forward.gate_bias || layer.feed_forward.up_bias ||
+                 layer.feed_forward.down_bias);
   }
 }
 
@@ -55,12 +58,15 @@ TEST(DescribeDecoderTest, GivesLlamaItsBiases) {
   config.mlp_bias = true;
   PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeDecoder(config));
   const LayerDescription& layer = description.layers[1];
-  EXPECT_TRUE(layer.attention.q_bias && layer.attention.k_bias && layer.attention.v_bias && layer.attention.o_bias);
-  EXPECT_TRUE(layer.feed_forward.gate_bias && layer.feed_forward.up_bias && layer.feed_forward.down_bias);
+  EXPECT_TRUE(layer.attention.q_bias && layer.attention.k_bias && layer.attention.v_bias &&
+              layer.attention.o_bias);
+  EXPECT_TRUE(layer.feed_forward.gate_bias && layer.feed_forward.up_bias &&
+              layer.feed_forward.down_bias);
 }
 
 TEST(DescribeDecoderTest, GivesQwen2BiasesOnQueryKeyAndValueOnly) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeDecoder(Config(ModelFamily::kQwen2)));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description,
+                              DescribeDecoder(Config(ModelFamily::kQwen2)));
   const AttentionDescription& attention = description.layers[0].attention;
   EXPECT_TRUE(attention.q_bias && attention.k_bias && attention.v_bias);
   EXPECT_FALSE(attention.o_bias);
@@ -68,13 +74,15 @@ TEST(DescribeDecoderTest, GivesQwen2BiasesOnQueryKeyAndValueOnly) {
 
 TEST(DescribeDecoderTest, GivesQwen3AndMinimind3QkNorm) {
   for (const ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kMinimind3}) {
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeDecoder(Config(family)));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description,
+                                DescribeDecoder(Config(family)));
     EXPECT_TRUE(description.layers[1].attention.qk_norm) << ModelFamilyName(family);
   }
 }
 
 TEST(DescribeDecoderTest, GivesMinimind2NoQkNorm) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeDecoder(Config(ModelFamily::kMinimind2)));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description,
+                              DescribeDecoder(Config(ModelFamily::kMinimind2)));
   EXPECT_FALSE(description.layers[0].attention.qk_norm);
   EXPECT_EQ(description.norm.kind, NormKind::kRmsNorm);
 }
@@ -89,7 +97,8 @@ TEST(DescribeDecoderTest, DescribesGpt2) {
   EXPECT_EQ(description.positions, PositionKind::kLearned);
   const LayerDescription& layer = description.layers[0];
   EXPECT_FALSE(layer.attention.rope);
-  EXPECT_TRUE(layer.attention.q_bias && layer.attention.k_bias && layer.attention.v_bias && layer.attention.o_bias);
+  EXPECT_TRUE(layer.attention.q_bias && layer.attention.k_bias && layer.attention.v_bias &&
+              layer.attention.o_bias);
   EXPECT_EQ(layer.feed_forward.activation, Activation::kGeluTanh);
   EXPECT_FALSE(layer.feed_forward.gated);
   EXPECT_FALSE(layer.feed_forward.gate_bias);
@@ -115,9 +124,9 @@ TEST(DescribeDecoderTest, KnowsActivationNames) {
   const struct {
     const char* name;
     Activation want;
-  } cases[] = {{"silu", Activation::kSilu},           {"swish", Activation::kSilu},
-               {"gelu", Activation::kGeluErf},        {"gelu_new", Activation::kGeluTanh},
-               {"gelu_fast", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
+  } cases[] = {{"silu", Activation::kSilu},          {"swish", Activation::kSilu},
+               {"gelu", Activation::kGeluErf},       {"gelu_new", Activation::kGeluTanh},
+               {"gelu_fast", Activation::kGeluTanh}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
                {"relu", Activation::kRelu}};
   for (const auto& c : cases) {
     ModelConfig config = Config(ModelFamily::kLlama);
@@ -130,7 +139,8 @@ TEST(DescribeDecoderTest, KnowsActivationNames) {
 TEST(DescribeDecoderTest, ReturnsUnimplementedForUnknownActivation) {
   ModelConfig config = Config(ModelFamily::kLlama);
   config.hidden_act = "relu2";
-  EXPECT_THAT(DescribeDecoder(config), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("hidden_act \"relu2\"")));
+  EXPECT_THAT(DescribeDecoder(config),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("hidden_act \"relu2\"")));
 }
 
 }  // namespace

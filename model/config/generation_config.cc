@@ -41,7 +41,8 @@ absl::StatusOr<GenerationConfig> ParseGenerationConfig(absl::string_view json) {
   config.top_p = reader.OptionalNumber("top_p", 0.0, 1.0);
   config.min_p = reader.OptionalNumber("min_p", 0.0, 1.0);
   config.repetition_penalty = reader.OptionalNumber("repetition_penalty", 0.0, 1e6);
-  if (config.repetition_penalty == 0.0) reader.FailInvalid("repetition_penalty must be over 0, is 0");
+  if (config.repetition_penalty == 0.0)
+    reader.FailInvalid("repetition_penalty must be over 0, is 0");
   config.max_new_tokens = reader.OptionalInteger("max_new_tokens", 1, kMaxTokens);
   config.bos_token_id = FirstId(reader, "bos_token_id");
   config.eos_token_id = reader.IntegerList("eos_token_id", 0, kMaxTokenId);
@@ -50,8 +51,10 @@ absl::StatusOr<GenerationConfig> ParseGenerationConfig(absl::string_view json) {
   return config;
 }
 
-std::vector<int64_t> EndOfSequenceIds(const GenerationConfig& generation, const ModelConfig& config) {
-  std::vector<int64_t> ids = generation.eos_token_id.empty() ? config.eos_token_id : generation.eos_token_id;
+std::vector<int64_t> EndOfSequenceIds(const GenerationConfig& generation,
+                                      const ModelConfig& config) {
+  std::vector<int64_t> ids =
+      generation.eos_token_id.empty() ? config.eos_token_id : generation.eos_token_id;
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;

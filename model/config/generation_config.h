@@ -26,12 +26,15 @@ struct GenerationConfig {
   std::optional<int64_t> pad_token_id;
 };
 
-// Reads the text of a generation_config.json. Unknown keys are ignored: the file holds many that concern only training tools.
-// Errors: INVALID_ARGUMENT, naming the key and the value: not JSON, nested deeper than 64, a wrong type, out of range.
+// Reads the text of a generation_config.json. Unknown keys are ignored: the file holds many that
+// concern only training tools. Errors: INVALID_ARGUMENT, naming the key and the value: not JSON,
+// nested deeper than 64, a wrong type, out of range.
 absl::StatusOr<GenerationConfig> ParseGenerationConfig(absl::string_view json);
 
-// The ids that end a generation: those of generation_config.json if it names any, else those of config.json. Sorted, unique.
-std::vector<int64_t> EndOfSequenceIds(const GenerationConfig& generation, const ModelConfig& config);
+// The ids that end a generation: those of generation_config.json if it names any, else those of
+// config.json. Sorted, unique.
+std::vector<int64_t> EndOfSequenceIds(const GenerationConfig& generation,
+                                      const ModelConfig& config);
 
 }  // namespace phyllo
 

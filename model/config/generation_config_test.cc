@@ -33,7 +33,8 @@ TEST(ParseGenerationConfigTest, ReadsEveryKnownKey) {
 }
 
 TEST(ParseGenerationConfigTest, LeavesAbsentAndNullKeysEmpty) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const GenerationConfig config, ParseGenerationConfig(R"({"top_k": null, "x": [1]})"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const GenerationConfig config,
+                              ParseGenerationConfig(R"({"top_k": null, "x": [1]})"));
   EXPECT_EQ(config.do_sample, std::nullopt);
   EXPECT_EQ(config.temperature, std::nullopt);
   EXPECT_EQ(config.top_k, std::nullopt);
@@ -60,7 +61,9 @@ TEST(ParseGenerationConfigTest, ReturnsInvalidArgumentForBadValues) {
       {R"(7)", "must be a JSON object"},
   };
   for (const auto& c : cases) {
-    EXPECT_THAT(ParseGenerationConfig(c.json), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.message))) << c.json;
+    EXPECT_THAT(ParseGenerationConfig(c.json),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.message)))
+        << c.json;
   }
 }
 

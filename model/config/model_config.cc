@@ -17,8 +17,8 @@
 #include "model/config/rope_parameters_reader.h"
 #include "model/tensor/dtype.h"
 
-// Invariants: every key that this file does not name has no influence on what a supported model computes; a key that would
-// have, and is not supported, is refused by name in RejectUnsupported.
+// Invariants: every key that this file does not name has no influence on what a supported model
+// computes; a key that would have, and is not supported, is refused by name in RejectUnsupported.
 
 namespace phyllo {
 namespace {
@@ -38,7 +38,8 @@ struct ModelTypeInfo {
   ModelFamily family;                    // for minimind: of its third generation
   absl::string_view architecture;        // the class that has an LM head
   absl::string_view older_architecture;  // an earlier spelling, or empty
-  bool tie_word_embeddings;              // if the file does not say: the default of the reference's config class
+  bool
+      tie_word_embeddings;  // if the file does not say: the default of the reference's config class
 };
 
 constexpr ModelTypeInfo kModelTypes[] = {
@@ -66,37 +67,45 @@ const ModelTypeInfo* FindModelType(ConfigReader& reader, ModelConfig& config) {
   for (const ModelTypeInfo& info : kModelTypes) {
     if (info.model_type != *model_type) continue;
     for (const std::string& architecture : config.architectures) {
-      if (architecture != info.architecture && (architecture != info.older_architecture || architecture.empty())) {
-        reader.FailUnsupported(absl::StrCat("architecture \"", architecture, "\" is not supported; of model_type \"", *model_type,
+      if (architecture != info.architecture &&
+          (architecture != info.older_architecture || architecture.empty())) {
+        reader.FailUnsupported(absl::StrCat("architecture \"", architecture,
+                                            "\" is not supported; of model_type \"", *model_type,
                                             "\" it is ", info.architecture));
       }
     }
     return &info;
   }
-  reader.FailUnsupported(absl::StrCat("model_type \"", *model_type, "\" is not supported (architectures: ",
-                                      absl::StrJoin(config.architectures, ", "),
-                                      "); supported: ", SupportedModelTypes()));
+  reader.FailUnsupported(absl::StrCat(
+      "model_type \"", *model_type, "\" is not supported (architectures: ",
+      absl::StrJoin(config.architectures, ", "), "); supported: ", SupportedModelTypes()));
   return nullptr;
 }
 
 // Options of any family that change what is computed.
 void RejectUnsupported(ConfigReader& reader, int64_t num_hidden_layers) {
   for (const absl::string_view key : {"quantization_config", "compression_config"}) {
-    if (reader.Has(key)) reader.FailUnsupported(absl::StrCat(key, ": quantized checkpoints are not supported"));
+    if (reader.Has(key))
+      reader.FailUnsupported(absl::StrCat(key, ": quantized checkpoints are not supported"));
   }
-  for (const absl::string_view key : {"use_sliding_window", "use_moe", "is_encoder_decoder", "add_cross_attention"}) {
-    if (reader.OptionalBool(key).value_or(false)) reader.FailUnsupported(absl::StrCat(key, " true is not supported"));
+  for (const absl::string_view key :
+       {"use_sliding_window", "use_moe", "is_encoder_decoder", "add_cross_attention"}) {
+    if (reader.OptionalBool(key).value_or(false))
+      reader.FailUnsupported(absl::StrCat(key, " true is not supported"));
   }
-  for (const absl::string_view key : {"attn_logit_softcapping", "final_logit_softcapping", "no_rope_layers", "mlp_only_layers"}) {
+  for (const absl::string_view key :
+       {"attn_logit_softcapping", "final_logit_softcapping", "no_rope_layers", "mlp_only_layers"}) {
     if (reader.Has(key)) reader.FailUnsupported(absl::StrCat(key, " is not supported"));
   }
   const std::vector<std::string> layer_types = reader.StringList("layer_types");
   for (const std::string& type : layer_types) {
-    if (type != "full_attention") reader.FailUnsupported(absl::StrCat("layer_types \"", type, "\" is not supported"));
+    if (type != "full_attention")
+      reader.FailUnsupported(absl::StrCat("layer_types \"", type, "\" is not supported"));
   }
   const int64_t count = static_cast<int64_t>(layer_types.size());
   if (count != 0 && count != num_hidden_layers) {
-    reader.FailInvalid(absl::StrCat("layer_types has ", count, " entries, num_hidden_layers is ", num_hidden_layers));
+    reader.FailInvalid(absl::StrCat("layer_types has ", count, " entries, num_hidden_layers is ",
+                                    num_hidden_layers));
   }
 }
 
@@ -129,8 +138,10 @@ void ReadTokenIds(ConfigReader& reader, ModelConfig& config) {
 // num_key_value_heads and head_dim, and all that heads must satisfy.
 void ReadHeads(ConfigReader& reader, ModelConfig& config) {
   const bool may_be_multi_head = config.family == ModelFamily::kLlama;  // Llama 1 knows no other
-  const std::optional<int64_t> kv_heads = reader.OptionalInteger("num_key_value_heads", 1, kMaxHeads);
-  if (!kv_heads.has_value() && !may_be_multi_head) reader.FailInvalid("num_key_value_heads is missing");
+  const std::optional<int64_t> kv_heads =
+      reader.OptionalInteger("num_key_value_heads", 1, kMaxHeads);
+  if (!kv_heads.has_value() && !may_be_multi_head)
+    reader.FailInvalid("num_key_value_heads is missing");
   config.num_key_value_heads = kv_heads.value_or(config.num_attention_heads);
 
   const std::optional<int64_t> head_dim = reader.OptionalInteger("head_dim", 1, kMaxHeadElements);
@@ -138,21 +149,24 @@ void ReadHeads(ConfigReader& reader, ModelConfig& config) {
     reader.FailInvalid("head_dim is missing");  // the reference's default is 128, not the quotient
   }
   if (!head_dim.has_value() && config.hidden_size % config.num_attention_heads != 0) {
-    reader.FailInvalid(absl::StrCat("num_attention_heads ", config.num_attention_heads, " does not divide hidden_size ",
-                                    config.hidden_size));
+    reader.FailInvalid(absl::StrCat("num_attention_heads ", config.num_attention_heads,
+                                    " does not divide hidden_size ", config.hidden_size));
   }
   config.head_dim = head_dim.value_or(config.hidden_size / config.num_attention_heads);
-  if (config.head_dim == 0) reader.FailInvalid("head_dim comes out as 0: more heads than hidden_size");
+  if (config.head_dim == 0)
+    reader.FailInvalid("head_dim comes out as 0: more heads than hidden_size");
 }
 
 void CheckHeads(ConfigReader& reader, const ModelConfig& config) {
   if (config.num_attention_heads % config.num_key_value_heads != 0) {
     reader.FailInvalid(absl::StrCat("num_key_value_heads ", config.num_key_value_heads,
-                                    " does not divide num_attention_heads ", config.num_attention_heads));
+                                    " does not divide num_attention_heads ",
+                                    config.num_attention_heads));
   }
   if (config.num_attention_heads * config.head_dim > kMaxHeadElements) {
-    reader.FailInvalid(absl::StrCat("num_attention_heads * head_dim must be at most ", kMaxHeadElements, ", is ",
-                                    config.num_attention_heads, " * ", config.head_dim));
+    reader.FailInvalid(absl::StrCat("num_attention_heads * head_dim must be at most ",
+                                    kMaxHeadElements, ", is ", config.num_attention_heads, " * ",
+                                    config.head_dim));
   }
   if (config.family != ModelFamily::kGpt2 && config.head_dim % 2 != 0) {
     reader.FailInvalid(absl::StrCat("head_dim must be even for RoPE, is ", config.head_dim));
@@ -162,7 +176,8 @@ void CheckHeads(ConfigReader& reader, const ModelConfig& config) {
 // 64 * ceil(x / 64).
 int64_t RoundUpTo64(int64_t x) { return (x + 63) / 64 * 64; }
 
-// MiniMind derives the size that its config does not give: from 8/3 hidden_size, later from pi * hidden_size.
+// MiniMind derives the size that its config does not give: from 8/3 hidden_size, later from pi *
+// hidden_size.
 int64_t MinimindIntermediateSize(const ModelConfig& config) {
   if (config.family == ModelFamily::kMinimind2) return RoundUpTo64(config.hidden_size * 8 / 3);
   constexpr double kPi = 3.14159265358979323846;
@@ -174,12 +189,15 @@ int64_t MinimindIntermediateSize(const ModelConfig& config) {
 // The generations of MiniMind share model_type; their own keys tell them apart.
 ModelFamily MinimindGeneration(ConfigReader& reader) {
   if (reader.Has("dim") || reader.Has("n_layers")) {
-    reader.FailUnsupported("the first generation of MiniMind (keys dim, n_layers) is not supported");
+    reader.FailUnsupported(
+        "the first generation of MiniMind (keys dim, n_layers) is not supported");
   }
   const bool second = reader.Has("n_routed_experts");
   const bool third = reader.Has("num_experts");
   if (second == third) {
-    reader.FailInvalid("model_type minimind needs either n_routed_experts (MiniMind2) or num_experts (MiniMind-3)");
+    reader.FailInvalid(
+        "model_type minimind needs either n_routed_experts (MiniMind2) or num_experts "
+        "(MiniMind-3)");
   }
   return second ? ModelFamily::kMinimind2 : ModelFamily::kMinimind3;
 }
@@ -208,8 +226,10 @@ void ReadLlamaLike(ConfigReader& reader, ModelConfig& config) {
 
   config.attention_bias = reader.OptionalBool("attention_bias").value_or(false);
   config.mlp_bias = reader.OptionalBool("mlp_bias").value_or(false);
-  const bool knows_attention_bias = config.family == ModelFamily::kLlama || config.family == ModelFamily::kQwen3;
-  if (config.attention_bias && minimind) reader.FailUnsupported("attention_bias true is not supported with minimind");
+  const bool knows_attention_bias =
+      config.family == ModelFamily::kLlama || config.family == ModelFamily::kQwen3;
+  if (config.attention_bias && minimind)
+    reader.FailUnsupported("attention_bias true is not supported with minimind");
   if (!knows_attention_bias) config.attention_bias = false;  // Qwen2 has its own fixed rule
   if (config.mlp_bias && config.family != ModelFamily::kLlama) {
     reader.FailUnsupported(absl::StrCat("mlp_bias true is not supported with ", config.model_type));
@@ -219,9 +239,11 @@ void ReadLlamaLike(ConfigReader& reader, ModelConfig& config) {
     config.rope_parameters = ReadMinimindRopeParameters(reader, config.max_position_embeddings,
                                                         config.family == ModelFamily::kMinimind3);
   } else {
-    const bool llama = config.family == ModelFamily::kLlama;  // Llama 1 files do not give rope_theta
-    config.rope_parameters = ReadRopeParameters(reader, config.max_position_embeddings,
-                                                llama ? std::optional<double>(10000.0) : std::nullopt);
+    const bool llama =
+        config.family == ModelFamily::kLlama;  // Llama 1 files do not give rope_theta
+    config.rope_parameters =
+        ReadRopeParameters(reader, config.max_position_embeddings,
+                           llama ? std::optional<double>(10000.0) : std::nullopt);
     for (const absl::string_view key : {"num_experts", "num_local_experts", "n_routed_experts"}) {
       if (reader.OptionalInteger(key, 0, 1 << 20).value_or(0) > 1) {
         reader.FailUnsupported(absl::StrCat(key, ": experts are not supported"));
@@ -236,43 +258,60 @@ void ReadGpt2(ConfigReader& reader, ModelConfig& config) {
   config.num_hidden_layers = reader.Integer("n_layer", 1, kMaxLayers);
   config.num_attention_heads = reader.Integer("n_head", 1, kMaxHeads);
   config.max_position_embeddings = reader.Integer("n_positions", 1, kMaxPositions);
-  config.intermediate_size = reader.OptionalInteger("n_inner", 1, kMaxIntermediateSize).value_or(4 * config.hidden_size);
+  config.intermediate_size =
+      reader.OptionalInteger("n_inner", 1, kMaxIntermediateSize).value_or(4 * config.hidden_size);
   config.num_key_value_heads = config.num_attention_heads;
   if (config.hidden_size % config.num_attention_heads != 0) {
-    reader.FailInvalid(absl::StrCat("n_head ", config.num_attention_heads, " does not divide n_embd ", config.hidden_size));
+    reader.FailInvalid(absl::StrCat("n_head ", config.num_attention_heads,
+                                    " does not divide n_embd ", config.hidden_size));
   }
   config.head_dim = config.hidden_size / config.num_attention_heads;
   const std::optional<double> eps = reader.OptionalNumber("layer_norm_epsilon", 0.0, 1.0);
   if (!eps.has_value()) reader.FailInvalid("layer_norm_epsilon is missing");
   config.layer_norm_epsilon = eps.value_or(0.0);
-  config.hidden_act = reader.OptionalString("activation_function").value_or("gelu_new");  // files before 2020-04 have none
+  config.hidden_act = reader.OptionalString("activation_function")
+                          .value_or("gelu_new");  // files before 2020-04 have none
   config.scale_attn_weights = reader.OptionalBool("scale_attn_weights").value_or(true);
-  config.scale_attn_by_inverse_layer_idx = reader.OptionalBool("scale_attn_by_inverse_layer_idx").value_or(false);
+  config.scale_attn_by_inverse_layer_idx =
+      reader.OptionalBool("scale_attn_by_inverse_layer_idx").value_or(false);
 }
 
 }  // namespace
 
 absl::string_view ModelFamilyName(ModelFamily family) {
   switch (family) {
-    case ModelFamily::kLlama: return "llama";
-    case ModelFamily::kQwen2: return "qwen2";
-    case ModelFamily::kQwen3: return "qwen3";
-    case ModelFamily::kGpt2: return "gpt2";
-    case ModelFamily::kMinimind2: return "minimind2";
-    case ModelFamily::kMinimind3: return "minimind3";
+    case ModelFamily::kLlama:
+      return "llama";
+    case ModelFamily::kQwen2:
+      return "qwen2";
+    case ModelFamily::kQwen3:
+      return "qwen3";
+    case ModelFamily::kGpt2:
+      return "gpt2";
+    case ModelFamily::kMinimind2:
+      return "minimind2";
+    case ModelFamily::kMinimind3:
+      return "minimind3";
   }
   return "unknown";
 }
 
 absl::string_view RopeTypeName(RopeType type) {
   switch (type) {
-    case RopeType::kDefault: return "default";
-    case RopeType::kLinear: return "linear";
-    case RopeType::kDynamic: return "dynamic";
-    case RopeType::kYarn: return "yarn";
-    case RopeType::kLlama3: return "llama3";
-    case RopeType::kMinimindYarn: return "minimind_yarn";
-    case RopeType::kMinimindFirstYarn: return "minimind_first_yarn";
+    case RopeType::kDefault:
+      return "default";
+    case RopeType::kLinear:
+      return "linear";
+    case RopeType::kDynamic:
+      return "dynamic";
+    case RopeType::kYarn:
+      return "yarn";
+    case RopeType::kLlama3:
+      return "llama3";
+    case RopeType::kMinimindYarn:
+      return "minimind_yarn";
+    case RopeType::kMinimindFirstYarn:
+      return "minimind_first_yarn";
   }
   return "unknown";
 }
@@ -295,7 +334,8 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json) {
   RejectUnsupported(reader, config.num_hidden_layers);
   ReadTokenIds(reader, config);
   config.dtype = ReadDType(reader);
-  config.tie_word_embeddings = reader.OptionalBool("tie_word_embeddings").value_or(info->tie_word_embeddings);
+  config.tie_word_embeddings =
+      reader.OptionalBool("tie_word_embeddings").value_or(info->tie_word_embeddings);
   if (!status.ok()) return status;
   return config;
 }

@@ -35,10 +35,12 @@ class SummaryBuilder {
     part_ = std::move(part);
   }
 
-  void Add(absl::string_view name, std::string kind, std::string input, std::string output, std::vector<WeightRole> roles) {
+  void Add(absl::string_view name, std::string kind, std::string input, std::string output,
+           std::vector<WeightRole> roles) {
     ModuleSummary module;
     module.layer = layer_;
-    module.name = layer_ < 0 ? std::string(name) : absl::StrCat("layers.", layer_, ".", part_, name);
+    module.name =
+        layer_ < 0 ? std::string(name) : absl::StrCat("layers.", layer_, ".", part_, name);
     module.kind = std::move(kind);
     module.input_shape = std::move(input);
     module.output_shape = std::move(output);
@@ -76,11 +78,14 @@ class SummaryBuilder {
   ModelSummary summary_;
 };
 
-std::string NormName(const NormDescription& norm) { return norm.kind == NormKind::kRmsNorm ? "RMSNorm" : "LayerNorm"; }
+std::string NormName(const NormDescription& norm) {
+  return norm.kind == NormKind::kRmsNorm ? "RMSNorm" : "LayerNorm";
+}
 
 std::string Linear(bool bias) { return bias ? "Linear + bias" : "Linear"; }
 
-std::string AttentionKind(const AttentionDescription& attention, const DecoderDescription& description) {
+std::string AttentionKind(const AttentionDescription& attention,
+                          const DecoderDescription& description) {
   const int64_t heads = attention.num_attention_heads;
   const int64_t kv_heads = attention.num_key_value_heads;
   std::string kind = kv_heads == heads ? absl::StrCat("MHA ", heads)
@@ -88,7 +93,8 @@ std::string AttentionKind(const AttentionDescription& attention, const DecoderDe
                                        : absl::StrCat("GQA ", heads, ":", kv_heads);
   absl::StrAppend(&kind, " x ", attention.head_dim);
   if (attention.rope) absl::StrAppend(&kind, ", RoPE ", RopeTypeName(description.rope.rope_type));
-  if (attention.sliding_window.has_value()) absl::StrAppend(&kind, ", window ", *attention.sliding_window);
+  if (attention.sliding_window.has_value())
+    absl::StrAppend(&kind, ", window ", *attention.sliding_window);
   return kind;
 }
 
@@ -98,15 +104,19 @@ void AddAttention(const DecoderDescription& description, int64_t layer, SummaryB
   const std::string queries = TokensBy(attention.num_attention_heads * attention.head_dim);
   const std::string keys = TokensBy(attention.num_key_value_heads * attention.head_dim);
   builder.SetPart(layer, "self_attn.");
-  builder.Add("q_proj", Linear(attention.q_bias), hidden, queries, {WeightRole::kQProj, WeightRole::kQProjBias});
-  builder.Add("k_proj", Linear(attention.k_bias), hidden, keys, {WeightRole::kKProj, WeightRole::kKProjBias});
-  builder.Add("v_proj", Linear(attention.v_bias), hidden, keys, {WeightRole::kVProj, WeightRole::kVProjBias});
+  builder.Add("q_proj", Linear(attention.q_bias), hidden, queries,
+              {WeightRole::kQProj, WeightRole::kQProjBias});
+  builder.Add("k_proj", Linear(attention.k_bias), hidden, keys,
+              {WeightRole::kKProj, WeightRole::kKProjBias});
+  builder.Add("v_proj", Linear(attention.v_bias), hidden, keys,
+              {WeightRole::kVProj, WeightRole::kVProjBias});
   if (attention.qk_norm) {
     builder.Add("q_norm", "RMSNorm per head", queries, queries, {WeightRole::kQNorm});
     builder.Add("k_norm", "RMSNorm per head", keys, keys, {WeightRole::kKNorm});
   }
   builder.Add("attention", AttentionKind(attention, description), queries, queries, {});
-  builder.Add("o_proj", Linear(attention.o_bias), queries, hidden, {WeightRole::kOProj, WeightRole::kOProjBias});
+  builder.Add("o_proj", Linear(attention.o_bias), queries, hidden,
+              {WeightRole::kOProj, WeightRole::kOProjBias});
 }
 
 void AddFeedForward(const DecoderDescription& description, int64_t layer, SummaryBuilder& builder) {
@@ -116,11 +126,16 @@ void AddFeedForward(const DecoderDescription& description, int64_t layer, Summar
   const std::string activation(ActivationName(feed_forward.activation));
   builder.SetPart(layer, "mlp.");
   if (feed_forward.gated) {
-    builder.Add("gate_proj", Linear(feed_forward.gate_bias), hidden, inner, {WeightRole::kGateProj, WeightRole::kGateProjBias});
+    builder.Add("gate_proj", Linear(feed_forward.gate_bias), hidden, inner,
+                {WeightRole::kGateProj, WeightRole::kGateProjBias});
   }
-  builder.Add("up_proj", Linear(feed_forward.up_bias), hidden, inner, {WeightRole::kUpProj, WeightRole::kUpProjBias});
-  builder.Add("activation", feed_forward.gated ? absl::StrCat(activation, "(gate) * up") : activation, inner, inner, {});
-  builder.Add("down_proj", Linear(feed_forward.down_bias), inner, hidden, {WeightRole::kDownProj, WeightRole::kDownProjBias});
+  builder.Add("up_proj", Linear(feed_forward.up_bias), hidden, inner,
+              {WeightRole::kUpProj, WeightRole::kUpProjBias});
+  builder.Add("activation",
+              feed_forward.gated ? absl::StrCat(activation, "(gate) * up") : activation, inner,
+              inner, {});
+  builder.Add("down_proj", Linear(feed_forward.down_bias), inner, hidden,
+              {WeightRole::kDownProj, WeightRole::kDownProjBias});
 }
 
 // 1234567 -> "1,234,567".
@@ -151,44 +166,55 @@ size_t LayerEnd(const std::vector<ModuleSummary>& modules, size_t begin) {
 int64_t EqualLayers(const std::vector<ModuleSummary>& modules, size_t begin) {
   const size_t size = LayerEnd(modules, begin) - begin;
   int64_t count = 1;
-  for (size_t next = begin + size; next < modules.size() && modules[next].layer >= 0; next += size, ++count) {
+  for (size_t next = begin + size; next < modules.size() && modules[next].layer >= 0;
+       next += size, ++count) {
     if (LayerEnd(modules, next) - next != size) break;
-    if (!std::equal(modules.begin() + begin, modules.begin() + begin + size, modules.begin() + next, SameShape)) break;
+    if (!std::equal(modules.begin() + begin, modules.begin() + begin + size, modules.begin() + next,
+                    SameShape))
+      break;
   }
   return count;
 }
 
 std::string Row(const ModuleSummary& module) {
-  return absl::StrFormat("%-28s %-28s %-12s %-12s %15s %15s\n", module.name, module.kind, module.input_shape, module.output_shape,
-                         Grouped(module.parameter_count), Grouped(module.weight_bytes));
+  return absl::StrFormat("%-28s %-28s %-12s %-12s %15s %15s\n", module.name, module.kind,
+                         module.input_shape, module.output_shape, Grouped(module.parameter_count),
+                         Grouped(module.weight_bytes));
 }
 
 }  // namespace
 
-ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpoint* checkpoint, DType dtype) {
+ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpoint* checkpoint,
+                            DType dtype) {
   SummaryBuilder builder(description, checkpoint, dtype);
   const std::string hidden = TokensBy(description.hidden_size);
   const std::string norm = NormName(description.norm);
-  builder.Add("embed_tokens", absl::StrCat("Embedding ", description.vocab_size), "[n]", hidden, {WeightRole::kEmbedTokens});
+  builder.Add("embed_tokens", absl::StrCat("Embedding ", description.vocab_size), "[n]", hidden,
+              {WeightRole::kEmbedTokens});
   if (description.positions == PositionKind::kLearned) {
-    builder.Add("embed_positions", absl::StrCat("Embedding ", description.max_position_embeddings), "[n]", hidden,
-                {WeightRole::kEmbedPositions});
+    builder.Add("embed_positions", absl::StrCat("Embedding ", description.max_position_embeddings),
+                "[n]", hidden, {WeightRole::kEmbedPositions});
   }
   int64_t kv_elements = 0;
   for (int64_t layer = 0; layer < description.num_hidden_layers(); ++layer) {
     const AttentionDescription& attention = description.layers[layer].attention;
     kv_elements += 2 * attention.num_key_value_heads * attention.head_dim;
     builder.SetPart(layer, "");
-    builder.Add("input_norm", norm, hidden, hidden, {WeightRole::kInputNorm, WeightRole::kInputNormBias});
+    builder.Add("input_norm", norm, hidden, hidden,
+                {WeightRole::kInputNorm, WeightRole::kInputNormBias});
     AddAttention(description, layer, builder);
     builder.SetPart(layer, "");
-    builder.Add("post_attention_norm", norm, hidden, hidden, {WeightRole::kPostAttentionNorm, WeightRole::kPostAttentionNormBias});
+    builder.Add("post_attention_norm", norm, hidden, hidden,
+                {WeightRole::kPostAttentionNorm, WeightRole::kPostAttentionNormBias});
     AddFeedForward(description, layer, builder);
   }
   builder.SetPart(-1, "");
   builder.Add("norm", norm, hidden, hidden, {WeightRole::kFinalNorm, WeightRole::kFinalNormBias});
-  builder.Add("lm_head", description.tie_word_embeddings ? "Linear, tied to embed_tokens" : Linear(description.lm_head_bias), hidden,
-              TokensBy(description.vocab_size), {WeightRole::kLmHead, WeightRole::kLmHeadBias});
+  builder.Add("lm_head",
+              description.tie_word_embeddings ? "Linear, tied to embed_tokens"
+                                              : Linear(description.lm_head_bias),
+              hidden, TokensBy(description.vocab_size),
+              {WeightRole::kLmHead, WeightRole::kLmHeadBias});
   ModelSummary summary = std::move(builder.summary());
   summary.kv_bytes_per_token_f32 = kv_elements * ByteSize(DType::kF32);
   summary.kv_bytes_per_token_bf16 = kv_elements * ByteSize(DType::kBf16);
@@ -196,7 +222,8 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
 }
 
 std::string FormatModelSummary(const ModelSummary& summary, bool all_layers) {
-  std::string text = absl::StrFormat("%-28s %-28s %-12s %-12s %15s %15s\n", "module", "kind", "input", "output", "parameters", "bytes");
+  std::string text = absl::StrFormat("%-28s %-28s %-12s %-12s %15s %15s\n", "module", "kind",
+                                     "input", "output", "parameters", "bytes");
   const std::vector<ModuleSummary>& modules = summary.modules;
   size_t i = 0;
   while (i < modules.size()) {
@@ -208,12 +235,15 @@ std::string FormatModelSummary(const ModelSummary& summary, bool all_layers) {
     const int64_t layer = modules[i].layer;
     const int64_t equal = all_layers ? 1 : EqualLayers(modules, i);
     for (size_t k = 0; k < size; ++k) text += Row(modules[i + k]);
-    if (equal > 1) absl::StrAppend(&text, "layers.", layer + 1, " .. layers.", layer + equal - 1, ": as layers.", layer, "\n");
+    if (equal > 1)
+      absl::StrAppend(&text, "layers.", layer + 1, " .. layers.", layer + equal - 1, ": as layers.",
+                      layer, "\n");
     i += size * static_cast<size_t>(equal);
   }
-  absl::StrAppend(&text, "total: ", Grouped(summary.parameter_count), " parameters, ", Grouped(summary.weight_bytes), " bytes\n");
-  absl::StrAppend(&text, "KV cache per token: ", Grouped(summary.kv_bytes_per_token_bf16), " bytes in bf16, ",
-                  Grouped(summary.kv_bytes_per_token_f32), " in f32\n");
+  absl::StrAppend(&text, "total: ", Grouped(summary.parameter_count), " parameters, ",
+                  Grouped(summary.weight_bytes), " bytes\n");
+  absl::StrAppend(&text, "KV cache per token: ", Grouped(summary.kv_bytes_per_token_bf16),
+                  " bytes in bf16, ", Grouped(summary.kv_bytes_per_token_f32), " in f32\n");
   return text;
 }
 

@@ -14,9 +14,9 @@ namespace phyllo {
 
 // One module. Shapes are symbolic in the number of tokens n, such as "[n, 192]".
 struct ModuleSummary {
-  int64_t layer = -1;        // 0-based; -1 outside the layers
-  std::string name;          // such as "layers.0.self_attn.q_proj"
-  std::string kind;          // such as "Linear", "RMSNorm", "GQA 6:2, RoPE"
+  int64_t layer = -1;  // 0-based; -1 outside the layers
+  std::string name;    // such as "layers.0.self_attn.q_proj"
+  std::string kind;    // such as "Linear", "RMSNorm", "GQA 6:2, RoPE"
   std::string input_shape;
   std::string output_shape;
   int64_t parameter_count = 0;
@@ -28,17 +28,19 @@ struct ModelSummary {
   std::vector<ModuleSummary> modules;  // in the order of computation
   int64_t parameter_count = 0;         // a tied matrix counts once
   int64_t weight_bytes = 0;
-  // Bytes of keys and values that one token takes in all layers: 2 * sum(kv * hd) * bytes of an element.
+  // Bytes of keys and values that one token takes in all layers: 2 * sum(kv * hd) * bytes of an
+  // element.
   int64_t kv_bytes_per_token_f32 = 0;
   int64_t kv_bytes_per_token_bf16 = 0;
 };
 
-// Describes the model; reads no weights. Bytes are those of the checkpoint's tensors, or of `dtype` where `checkpoint` is
-// null or does not hold the tensor.
-ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpoint* checkpoint, DType dtype);
+// Describes the model; reads no weights. Bytes are those of the checkpoint's tensors, or of `dtype`
+// where `checkpoint` is null or does not hold the tensor.
+ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpoint* checkpoint,
+                            DType dtype);
 
-// The summary as text: a table of fixed-width columns, then the totals. Layers that equal their predecessor are printed as one
-// line, "layers.1 .. layers.5: as layers.0", unless `all_layers`.
+// The summary as text: a table of fixed-width columns, then the totals. Layers that equal their
+// predecessor are printed as one line, "layers.1 .. layers.5: as layers.0", unless `all_layers`.
 std::string FormatModelSummary(const ModelSummary& summary, bool all_layers);
 
 }  // namespace phyllo

@@ -40,10 +40,12 @@ const ModuleSummary* FindModule(const ModelSummary& summary, const std::string& 
 
 // The totals of the summary are those of the file, for every family's layout.
 TEST(SummarizeModelTest, CountsWhatTheCheckpointHolds) {
-  for (const char* model : {"llama-bias", "llama-mqa-headdim", "llama-sharded", "qwen2", "qwen3", "gpt2", "minimind3-pth", "stories260K"}) {
+  for (const char* model : {"llama-bias", "llama-mqa-headdim", "llama-sharded", "qwen2", "qwen3",
+                            "gpt2", "minimind3-pth", "stories260K"}) {
     const std::string folder = absl::StrCat("tests/golden/data/models/", model);
     PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder(folder));
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(folder));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint,
+                                Checkpoint::Open(folder));
     const ModelSummary summary = SummarizeModel(description, checkpoint.get(), DType::kF32);
     EXPECT_EQ(summary.weight_bytes, checkpoint->total_bytes()) << model;
     int64_t elements = 0;
@@ -74,7 +76,8 @@ TEST(SummarizeModelTest, DescribesDemoModel) {
 }
 
 TEST(SummarizeModelTest, ShowsPositionsAndPlainFeedForwardOfGpt2) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder("tests/golden/data/models/gpt2"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description,
+                              DescribeFolder("tests/golden/data/models/gpt2"));
   const ModelSummary summary = SummarizeModel(description, nullptr, DType::kF32);
   const ModuleSummary* positions = FindModule(summary, "embed_positions");
   ASSERT_NE(positions, nullptr);
@@ -87,23 +90,29 @@ TEST(SummarizeModelTest, ShowsPositionsAndPlainFeedForwardOfGpt2) {
 
 TEST(FormatModelSummaryTest, FoldsEqualLayers) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder("model/demo"));
-  const std::string text = FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/false);
-  EXPECT_THAT(text, AllOf(HasSubstr("layers.0.mlp.down_proj"), HasSubstr("layers.1 .. layers.5: as layers.0\n"),
-                          Not(HasSubstr("layers.1.mlp.down_proj")), HasSubstr("total: 2,534,208 parameters, 5,068,416 bytes\n"),
+  const std::string text =
+      FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/false);
+  EXPECT_THAT(text, AllOf(HasSubstr("layers.0.mlp.down_proj"),
+                          HasSubstr("layers.1 .. layers.5: as layers.0\n"),
+                          Not(HasSubstr("layers.1.mlp.down_proj")),
+                          HasSubstr("total: 2,534,208 parameters, 5,068,416 bytes\n"),
                           HasSubstr("KV cache per token: 1,536 bytes in bf16, 3,072 in f32\n")));
 }
 
 TEST(FormatModelSummaryTest, KeepsLayersThatDiffer) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(DecoderDescription description, DescribeFolder("model/demo"));
   description.layers[3].attention.sliding_window = 16;
-  const std::string text = FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/false);
-  EXPECT_THAT(text, AllOf(HasSubstr("layers.1 .. layers.2: as layers.0\n"), HasSubstr("layers.3.self_attn.attention"),
-                          HasSubstr("window 16"), HasSubstr("layers.5 .. layers.5: as layers.4\n")));
+  const std::string text =
+      FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/false);
+  EXPECT_THAT(text, AllOf(HasSubstr("layers.1 .. layers.2: as layers.0\n"),
+                          HasSubstr("layers.3.self_attn.attention"), HasSubstr("window 16"),
+                          HasSubstr("layers.5 .. layers.5: as layers.4\n")));
 }
 
 TEST(FormatModelSummaryTest, PrintsEveryLayerWhenAsked) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder("model/demo"));
-  const std::string text = FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/true);
+  const std::string text =
+      FormatModelSummary(SummarizeModel(description, nullptr, DType::kBf16), /*all_layers=*/true);
   EXPECT_THAT(text, AllOf(HasSubstr("layers.5.mlp.down_proj"), Not(HasSubstr(": as "))));
 }
 

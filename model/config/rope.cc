@@ -13,18 +13,21 @@
 #include "model/base/check.h"
 #include "model/config/model_config.h"
 
-// The references compute with float tensors and double scalars. At position 100000 one rounding of a frequency moves the angle by
-// 0.006, so every tensor operation below is rounded to float exactly where theirs is; scalars stay double.
+// The references compute with float tensors and double scalars. At position 100000 one rounding of
+// a frequency moves the angle by 0.006, so every tensor operation below is rounded to float exactly
+// where theirs is; scalars stay double.
 
 namespace phyllo {
 namespace {
 
 constexpr double kTwoPi = 6.283185307179586476925;
 
-// rope_theta^(2i / rotary_dim), i < rotary_dim / 2. torch rounds the exponent, the base and the power to float.
+// rope_theta^(2i / rotary_dim), i < rotary_dim / 2. torch rounds the exponent, the base and the
+// power to float.
 float Power(double base, int64_t i, int64_t rotary_dim) {
   const float exponent = static_cast<float>(2 * i) / static_cast<float>(rotary_dim);
-  return static_cast<float>(std::pow(static_cast<double>(static_cast<float>(base)), static_cast<double>(exponent)));
+  return static_cast<float>(
+      std::pow(static_cast<double>(static_cast<float>(base)), static_cast<double>(exponent)));
 }
 
 void Unscaled(double base, absl::Span<float> out) {
@@ -32,14 +35,17 @@ void Unscaled(double base, absl::Span<float> out) {
   for (int64_t i = 0; i < half; ++i) out[i] = 1.0f / Power(base, i, 2 * half);
 }
 
-// The dimension, possibly fractional, whose rotation turns `rotations` times over the original length.
+// The dimension, possibly fractional, whose rotation turns `rotations` times over the original
+// length.
 double CorrectionDimension(double rotations, const RopeParameters& rope, int64_t rotary_dim) {
   const double length = static_cast<double>(rope.original_max_position_embeddings);
-  return static_cast<double>(rotary_dim) * std::log(length / (rotations * kTwoPi)) / (2.0 * std::log(rope.rope_theta));
+  return static_cast<double>(rotary_dim) * std::log(length / (rotations * kTwoPi)) /
+         (2.0 * std::log(rope.rope_theta));
 }
 
 float Ramp(int64_t i, double low, double high) {
-  const float value = (static_cast<float>(i) - static_cast<float>(low)) / static_cast<float>(high - low);
+  const float value =
+      (static_cast<float>(i) - static_cast<float>(low)) / static_cast<float>(high - low);
   return std::clamp(value, 0.0f, 1.0f);
 }
 
@@ -63,10 +69,12 @@ void ScaleYarn(const RopeParameters& rope, absl::Span<float> out) {
   }
 }
 
-// MiniMind, precompute_freqs_cis from 2025-12 on: as YaRN, but the range is whole and ends at the last pair.
+// MiniMind, precompute_freqs_cis from 2025-12 on: as YaRN, but the range is whole and ends at the
+// last pair.
 void ScaleMinimindYarn(const RopeParameters& rope, absl::Span<float> out) {
   const int64_t rotary_dim = 2 * static_cast<int64_t>(out.size());
-  const double low = std::max(std::floor(CorrectionDimension(rope.beta_fast, rope, rotary_dim)), 0.0);
+  const double low =
+      std::max(std::floor(CorrectionDimension(rope.beta_fast, rope, rotary_dim)), 0.0);
   const double high = std::min(std::ceil(CorrectionDimension(rope.beta_slow, rope, rotary_dim)),
                                static_cast<double>(rotary_dim / 2 - 1));
   const double width = std::max(high - low, 0.001);
@@ -76,8 +84,9 @@ void ScaleMinimindYarn(const RopeParameters& rope, absl::Span<float> out) {
   }
 }
 
-// MiniMind, precompute_freqs_cis of 2025-10 and 2025-11: with b rising from beta_slow to beta_fast over the pairs and s = factor, pairs whose
-// wavelength is within the original length are scaled by (b s - b + 1) / (b s), the others by 1 / s.
+// MiniMind, precompute_freqs_cis of 2025-10 and 2025-11: with b rising from beta_slow to beta_fast
+// over the pairs and s = factor, pairs whose wavelength is within the original length are scaled by
+// (b s - b + 1) / (b s), the others by 1 / s.
 void ScaleMinimindFirstYarn(const RopeParameters& rope, absl::Span<float> out) {
   const int64_t half = static_cast<int64_t>(out.size());
   const double length = static_cast<double>(rope.original_max_position_embeddings);
@@ -86,9 +95,10 @@ void ScaleMinimindFirstYarn(const RopeParameters& rope, absl::Span<float> out) {
   const float factor = static_cast<float>(rope.factor);
   for (int64_t i = 0; i < half; ++i) {
     const float power = static_cast<float>(i) / static_cast<float>(std::max<int64_t>(half - 1, 1));
-    const float beta =
-        static_cast<float>(rope.beta_slow) + static_cast<float>(rope.beta_fast - rope.beta_slow) * power;
-    const float scale = i < corrected ? (beta * factor - beta + 1.0f) / (beta * factor) : 1.0f / factor;
+    const float beta = static_cast<float>(rope.beta_slow) +
+                       static_cast<float>(rope.beta_fast - rope.beta_slow) * power;
+    const float scale =
+        i < corrected ? (beta * factor - beta + 1.0f) / (beta * factor) : 1.0f / factor;
     out[i] *= scale;
   }
 }
@@ -106,14 +116,17 @@ void ScaleLlama3(const RopeParameters& rope, absl::Span<float> out) {
       frequency /= factor;
       continue;
     }
-    const float smooth = (static_cast<float>(length) / wavelength - static_cast<float>(rope.low_freq_factor)) /
-                         static_cast<float>(rope.high_freq_factor - rope.low_freq_factor);
+    const float smooth =
+        (static_cast<float>(length) / wavelength - static_cast<float>(rope.low_freq_factor)) /
+        static_cast<float>(rope.high_freq_factor - rope.low_freq_factor);
     frequency = (1.0f - smooth) * frequency / factor + smooth * frequency;
   }
 }
 
 // YaRN section 3.4, and DeepSeek's ratio of two of them.
-double YarnMscale(double factor, double mscale) { return factor <= 1.0 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0; }
+double YarnMscale(double factor, double mscale) {
+  return factor <= 1.0 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
+}
 
 double AttentionFactor(const RopeParameters& rope) {
   if (rope.rope_type == RopeType::kMinimindYarn) return rope.attention_factor.value_or(1.0);
@@ -129,26 +142,29 @@ double AttentionFactor(const RopeParameters& rope) {
 
 }  // namespace
 
-absl::StatusOr<RopeFrequencies> RopeFrequencies::Create(const RopeParameters& parameters, int64_t rotary_dim,
+absl::StatusOr<RopeFrequencies> RopeFrequencies::Create(const RopeParameters& parameters,
+                                                        int64_t rotary_dim,
                                                         int64_t max_position_embeddings) {
   const int64_t smallest = parameters.rope_type == RopeType::kDynamic ? 4 : 2;
   if (rotary_dim < smallest || rotary_dim % 2 != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("RoPE ", RopeTypeName(parameters.rope_type), " needs an even head_dim of at least ", smallest, ", is ", rotary_dim));
+    return absl::InvalidArgumentError(absl::StrCat("RoPE ", RopeTypeName(parameters.rope_type),
+                                                   " needs an even head_dim of at least ", smallest,
+                                                   ", is ", rotary_dim));
   }
   RopeFrequencies frequencies;
   frequencies.parameters_ = parameters;
   frequencies.max_position_embeddings_ = max_position_embeddings;
   const bool dynamic = parameters.rope_type == RopeType::kDynamic;
-  frequencies.length_limit_ = dynamic ? max_position_embeddings : std::numeric_limits<int64_t>::max();
+  frequencies.length_limit_ =
+      dynamic ? max_position_embeddings : std::numeric_limits<int64_t>::max();
   frequencies.attention_factor_ = static_cast<float>(AttentionFactor(parameters));
   frequencies.inverse_frequencies_.resize(rotary_dim / 2);
   frequencies.ForLength(0, absl::MakeSpan(frequencies.inverse_frequencies_));
   for (const float frequency : frequencies.inverse_frequencies_) {
     if (!std::isfinite(frequency) || frequency <= 0.0f) {
-      return absl::InvalidArgumentError(absl::StrCat("RoPE ", RopeTypeName(parameters.rope_type), " with rope_theta ",
-                                                     parameters.rope_theta, " and factor ", parameters.factor,
-                                                     " gives a frequency of ", frequency));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "RoPE ", RopeTypeName(parameters.rope_type), " with rope_theta ", parameters.rope_theta,
+          " and factor ", parameters.factor, " gives a frequency of ", frequency));
     }
   }
   return frequencies;
@@ -166,20 +182,30 @@ void RopeFrequencies::ForLength(int64_t length, absl::Span<float> out) const {
   Unscaled(base, out);
   switch (parameters_.rope_type) {
     case RopeType::kDefault:
-    case RopeType::kDynamic: break;
+    case RopeType::kDynamic:
+      break;
     case RopeType::kLinear:
       for (float& frequency : out) frequency /= static_cast<float>(parameters_.factor);
       break;
-    case RopeType::kYarn: ScaleYarn(parameters_, out); break;
-    case RopeType::kLlama3: ScaleLlama3(parameters_, out); break;
-    case RopeType::kMinimindYarn: ScaleMinimindYarn(parameters_, out); break;
-    case RopeType::kMinimindFirstYarn: ScaleMinimindFirstYarn(parameters_, out); break;
+    case RopeType::kYarn:
+      ScaleYarn(parameters_, out);
+      break;
+    case RopeType::kLlama3:
+      ScaleLlama3(parameters_, out);
+      break;
+    case RopeType::kMinimindYarn:
+      ScaleMinimindYarn(parameters_, out);
+      break;
+    case RopeType::kMinimindFirstYarn:
+      ScaleMinimindFirstYarn(parameters_, out);
+      break;
   }
 }
 
-void ComputeRopeRow(absl::Span<const float> inverse_frequencies, int64_t position, float attention_factor,
-                    absl::Span<float> cos, absl::Span<float> sin) {
-  PHYLLO_CHECK(cos.size() == inverse_frequencies.size() && sin.size() == inverse_frequencies.size());
+void ComputeRopeRow(absl::Span<const float> inverse_frequencies, int64_t position,
+                    float attention_factor, absl::Span<float> cos, absl::Span<float> sin) {
+  PHYLLO_CHECK(cos.size() == inverse_frequencies.size() &&
+               sin.size() == inverse_frequencies.size());
   for (size_t i = 0; i < inverse_frequencies.size(); ++i) {
     const float angle = static_cast<float>(position) * inverse_frequencies[i];
     cos[i] = static_cast<float>(std::cos(static_cast<double>(angle))) * attention_factor;

@@ -1,24 +1,16 @@
 #include "model/config/weight_map.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
-#include "model/base/check.h"
-#include "model/checkpoint/checkpoint.h"
-#include "model/checkpoint/tensor_view.h"
 #include "model/config/decoder_description.h"
-#include "model/tensor/dtype.h"
+#include "model/config/model_config.h"
+
+// The names of every family. check_tensors.cc compares them with a checkpoint.
 
 namespace phyllo {
 namespace {
@@ -26,15 +18,18 @@ namespace {
 // Collects the specs of one description, in the naming of one family.
 class WeightMapBuilder {
  public:
-  // `prefixes` stand before every name of the decoder; all are accepted. `layers` stands before the layer number.
+  // `prefixes` stand before every name of the decoder; all are accepted. `layers` stands before the
+  // layer number.
   WeightMapBuilder(std::vector<std::string> prefixes, std::string layers)
       : prefixes_(std::move(prefixes)), layers_(std::move(layers)) {}
 
   // Names added from here on are those of that layer; -1 = outside the layers.
   void SetLayer(int64_t layer) { layer_ = layer; }
 
-  // A matrix or, with columns == 1, a vector. `names` are relative to the prefix and, in a layer, to the layer.
-  WeightSpec& Add(WeightRole role, std::vector<std::string> names, int64_t rows, int64_t columns = 1) {
+  // A matrix or, with columns == 1, a vector. `names` are relative to the prefix and, in a layer,
+  // to the layer.
+  WeightSpec& Add(WeightRole role, std::vector<std::string> names, int64_t rows,
+                  int64_t columns = 1) {
     WeightSpec spec;
     spec.role = role;
     spec.layer = layer_;
@@ -74,8 +69,10 @@ class WeightMapBuilder {
       case WeightRole::kGateProj:
       case WeightRole::kUpProj:
       case WeightRole::kDownProj:
-      case WeightRole::kLmHead: return false;
-      default: return true;
+      case WeightRole::kLmHead:
+        return false;
+      default:
+        return true;
     }
   }
 
@@ -90,9 +87,11 @@ void AddLmHead(const DecoderDescription& description, WeightMapBuilder& builder)
   if (description.tie_word_embeddings) {
     builder.AddTiedName("lm_head.weight");
   } else {
-    builder.AddOutside(WeightRole::kLmHead, "lm_head.weight", description.vocab_size, description.hidden_size);
+    builder.AddOutside(WeightRole::kLmHead, "lm_head.weight", description.vocab_size,
+                       description.hidden_size);
   }
-  if (description.lm_head_bias) builder.AddOutside(WeightRole::kLmHeadBias, "lm_head.bias", description.vocab_size, 1);
+  if (description.lm_head_bias)
+    builder.AddOutside(WeightRole::kLmHeadBias, "lm_head.bias", description.vocab_size, 1);
 }
 
 // Llama, Qwen2, Qwen3, MiniMind. The names of bare models (without LM head) have no "model.".
@@ -106,7 +105,8 @@ WeightMap BuildLlama(const DecoderDescription& description) {
     if (minimind2) names.push_back(absl::StrCat(name, ".weights"));
     builder.Add(role, std::move(names), d);
   };
-  const auto linear = [&](WeightRole weight, WeightRole bias, const std::string& name, int64_t rows, int64_t columns, bool has_bias) {
+  const auto linear = [&](WeightRole weight, WeightRole bias, const std::string& name, int64_t rows,
+                          int64_t columns, bool has_bias) {
     builder.Add(weight, {absl::StrCat(name, ".weight")}, rows, columns);
     if (has_bias) builder.Add(bias, {absl::StrCat(name, ".bias")}, rows);
   };
@@ -119,18 +119,25 @@ WeightMap BuildLlama(const DecoderDescription& description) {
     const int64_t inner = feed_forward.intermediate_size;
     builder.SetLayer(i);
     norm(WeightRole::kInputNorm, "input_layernorm");
-    linear(WeightRole::kQProj, WeightRole::kQProjBias, "self_attn.q_proj", q_rows, d, attention.q_bias);
-    linear(WeightRole::kKProj, WeightRole::kKProjBias, "self_attn.k_proj", kv_rows, d, attention.k_bias);
-    linear(WeightRole::kVProj, WeightRole::kVProjBias, "self_attn.v_proj", kv_rows, d, attention.v_bias);
+    linear(WeightRole::kQProj, WeightRole::kQProjBias, "self_attn.q_proj", q_rows, d,
+           attention.q_bias);
+    linear(WeightRole::kKProj, WeightRole::kKProjBias, "self_attn.k_proj", kv_rows, d,
+           attention.k_bias);
+    linear(WeightRole::kVProj, WeightRole::kVProjBias, "self_attn.v_proj", kv_rows, d,
+           attention.v_bias);
     if (attention.qk_norm) {
       builder.Add(WeightRole::kQNorm, {"self_attn.q_norm.weight"}, attention.head_dim);
       builder.Add(WeightRole::kKNorm, {"self_attn.k_norm.weight"}, attention.head_dim);
     }
-    linear(WeightRole::kOProj, WeightRole::kOProjBias, "self_attn.o_proj", d, q_rows, attention.o_bias);
+    linear(WeightRole::kOProj, WeightRole::kOProjBias, "self_attn.o_proj", d, q_rows,
+           attention.o_bias);
     norm(WeightRole::kPostAttentionNorm, "post_attention_layernorm");
-    linear(WeightRole::kGateProj, WeightRole::kGateProjBias, "mlp.gate_proj", inner, d, feed_forward.gate_bias);
-    linear(WeightRole::kUpProj, WeightRole::kUpProjBias, "mlp.up_proj", inner, d, feed_forward.up_bias);
-    linear(WeightRole::kDownProj, WeightRole::kDownProjBias, "mlp.down_proj", d, inner, feed_forward.down_bias);
+    linear(WeightRole::kGateProj, WeightRole::kGateProjBias, "mlp.gate_proj", inner, d,
+           feed_forward.gate_bias);
+    linear(WeightRole::kUpProj, WeightRole::kUpProjBias, "mlp.up_proj", inner, d,
+           feed_forward.up_bias);
+    linear(WeightRole::kDownProj, WeightRole::kDownProjBias, "mlp.down_proj", d, inner,
+           feed_forward.down_bias);
   }
   builder.SetLayer(-1);
   norm(WeightRole::kFinalNorm, "norm");
@@ -152,7 +159,8 @@ class Gpt2Builder {
   }
 
   // Rows [begin, begin + rows) of a fused layer of `all` rows.
-  void Conv1D(WeightRole weight, WeightRole bias, const std::string& name, int64_t rows, int64_t columns, int64_t begin, int64_t all) {
+  void Conv1D(WeightRole weight, WeightRole bias, const std::string& name, int64_t rows,
+              int64_t columns, int64_t begin, int64_t all) {
     WeightSpec& matrix = builder_.Add(weight, {absl::StrCat(name, ".weight")}, rows, columns);
     matrix.transposed = true;
     matrix.shape = {columns, all};
@@ -192,71 +200,62 @@ WeightMap BuildGpt2(const DecoderDescription& description) {
   return builder.Finish();
 }
 
-// True if `name` is `pattern` with digits in place of '*'.
-bool Matches(absl::string_view pattern, absl::string_view name) {
-  const size_t star = pattern.find('*');
-  if (star == absl::string_view::npos) return pattern == name;
-  const absl::string_view before = pattern.substr(0, star);
-  const absl::string_view after = pattern.substr(star + 1);
-  if (name.size() <= before.size() + after.size() || !absl::StartsWith(name, before) || !absl::EndsWith(name, after)) return false;
-  const absl::string_view number = name.substr(before.size(), name.size() - before.size() - after.size());
-  return number.find_first_not_of("0123456789") == absl::string_view::npos;
-}
-
-std::string ShapeText(absl::Span<const int64_t> shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
-
-// The faults of a checkpoint, as one status.
-class FaultList {
- public:
-  void Add(absl::string_view fault) {
-    // A fused tensor serves several specs; its faults are said once.
-    if (seen_.insert(std::string(fault)).second && ++count_ <= kShown) faults_.emplace_back(fault);
-  }
-
-  absl::Status ToStatus() const {
-    if (count_ == 0) return absl::OkStatus();
-    std::string message = absl::StrCat("checkpoint does not fit its config: ", absl::StrJoin(faults_, "; "));
-    if (count_ > kShown) absl::StrAppend(&message, "; and ", count_ - kShown, " more");
-    return absl::InvalidArgumentError(message);
-  }
-
- private:
-  static constexpr int64_t kShown = 20;
-  int64_t count_ = 0;
-  std::vector<std::string> faults_;
-  std::set<std::string> seen_;
-};
-
 }  // namespace
 
 absl::string_view WeightRoleName(WeightRole role) {
   switch (role) {
-    case WeightRole::kEmbedTokens: return "embed_tokens";
-    case WeightRole::kEmbedPositions: return "embed_positions";
-    case WeightRole::kInputNorm: return "input_norm";
-    case WeightRole::kInputNormBias: return "input_norm.bias";
-    case WeightRole::kQProj: return "q_proj";
-    case WeightRole::kQProjBias: return "q_proj.bias";
-    case WeightRole::kKProj: return "k_proj";
-    case WeightRole::kKProjBias: return "k_proj.bias";
-    case WeightRole::kVProj: return "v_proj";
-    case WeightRole::kVProjBias: return "v_proj.bias";
-    case WeightRole::kQNorm: return "q_norm";
-    case WeightRole::kKNorm: return "k_norm";
-    case WeightRole::kOProj: return "o_proj";
-    case WeightRole::kOProjBias: return "o_proj.bias";
-    case WeightRole::kPostAttentionNorm: return "post_attention_norm";
-    case WeightRole::kPostAttentionNormBias: return "post_attention_norm.bias";
-    case WeightRole::kGateProj: return "gate_proj";
-    case WeightRole::kGateProjBias: return "gate_proj.bias";
-    case WeightRole::kUpProj: return "up_proj";
-    case WeightRole::kUpProjBias: return "up_proj.bias";
-    case WeightRole::kDownProj: return "down_proj";
-    case WeightRole::kDownProjBias: return "down_proj.bias";
-    case WeightRole::kFinalNorm: return "norm";
-    case WeightRole::kFinalNormBias: return "norm.bias";
-    case WeightRole::kLmHead: return "lm_head";
-    case WeightRole::kLmHeadBias: return "lm_head.bias";
+    case WeightRole::kEmbedTokens:
+      return "embed_tokens";
+    case WeightRole::kEmbedPositions:
+      return "embed_positions";
+    case WeightRole::kInputNorm:
+      return "input_norm";
+    case WeightRole::kInputNormBias:
+      return "input_norm.bias";
+    case WeightRole::kQProj:
+      return "q_proj";
+    case WeightRole::kQProjBias:
+      return "q_proj.bias";
+    case WeightRole::kKProj:
+      return "k_proj";
+    case WeightRole::kKProjBias:
+      return "k_proj.bias";
+    case WeightRole::kVProj:
+      return "v_proj";
+    case WeightRole::kVProjBias:
+      return "v_proj.bias";
+    case WeightRole::kQNorm:
+      return "q_norm";
+    case WeightRole::kKNorm:
+      return "k_norm";
+    case WeightRole::kOProj:
+      return "o_proj";
+    case WeightRole::kOProjBias:
+      return "o_proj.bias";
+    case WeightRole::kPostAttentionNorm:
+      return "post_attention_norm";
+    case WeightRole::kPostAttentionNormBias:
+      return "post_attention_norm.bias";
+    case WeightRole::kGateProj:
+      return "gate_proj";
+    case WeightRole::kGateProjBias:
+      return "gate_proj.bias";
+    case WeightRole::kUpProj:
+      return "up_proj";
+    case WeightRole::kUpProjBias:
+      return "up_proj.bias";
+    case WeightRole::kDownProj:
+      return "down_proj";
+    case WeightRole::kDownProjBias:
+      return "down_proj.bias";
+    case WeightRole::kFinalNorm:
+      return "norm";
+    case WeightRole::kFinalNormBias:
+      return "norm.bias";
+    case WeightRole::kLmHead:
+      return "lm_head";
+    case WeightRole::kLmHeadBias:
+      return "lm_head.bias";
   }
   return "unknown";
 }
@@ -269,79 +268,8 @@ const WeightSpec* WeightMap::Find(WeightRole role, int64_t layer) const {
 }
 
 WeightMap BuildWeightMap(const DecoderDescription& description) {
-  return description.family == ModelFamily::kGpt2 ? BuildGpt2(description) : BuildLlama(description);
-}
-
-absl::StatusOr<const TensorView*> FindWeight(const WeightSpec& spec, const Checkpoint& checkpoint) {
-  const TensorView* tensor = nullptr;
-  for (const std::string& name : spec.names) {
-    tensor = checkpoint.Find(name);
-    if (tensor != nullptr) break;
-  }
-  if (tensor == nullptr) return absl::NotFoundError(absl::StrCat("tensor \"", spec.names.front(), "\" is missing"));
-  if (!IsWeightDType(tensor->dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat("tensor \"", tensor->name, "\" has dtype ", DTypeName(tensor->dtype),
-                                                   ", weights are F32, F16 or BF16"));
-  }
-  if (tensor->shape != spec.shape) {
-    return absl::InvalidArgumentError(absl::StrCat("tensor \"", tensor->name, "\" has shape ", ShapeText(tensor->shape),
-                                                   ", the config needs ", ShapeText(spec.shape)));
-  }
-  return tensor;
-}
-
-absl::Status CheckTensors(const WeightMap& map, const Checkpoint& checkpoint) {
-  FaultList faults;
-  std::set<std::string> expected;
-  for (const WeightSpec& spec : map.specs) {
-    const absl::StatusOr<const TensorView*> tensor = FindWeight(spec, checkpoint);
-    if (!tensor.ok()) faults.Add(tensor.status().message());
-    std::string first;
-    for (const std::string& name : spec.names) {
-      expected.insert(name);
-      if (checkpoint.Find(name) == nullptr) continue;
-      if (!first.empty()) faults.Add(absl::StrCat("tensors \"", first, "\" and \"", name, "\" are the same weight"));
-      if (first.empty()) first = name;
-    }
-  }
-  const WeightSpec* embed_tokens = map.Find(WeightRole::kEmbedTokens);
-  PHYLLO_CHECK(embed_tokens != nullptr);
-  for (const std::string& name : map.tied_names) {
-    expected.insert(name);
-    const TensorView* head = checkpoint.Find(name);
-    const absl::StatusOr<const TensorView*> embedding = FindWeight(*embed_tokens, checkpoint);
-    if (head == nullptr || !embedding.ok()) continue;
-    const bool equal = head->dtype == (*embedding)->dtype && head->shape == (*embedding)->shape && head->data == (*embedding)->data;
-    if (!equal) {
-      faults.Add(absl::StrCat("tensor \"", name, "\" differs from \"", (*embedding)->name, "\" although tie_word_embeddings is true"));
-    }
-  }
-  for (const TensorView& tensor : checkpoint.tensors()) {
-    if (expected.count(tensor.name) != 0) continue;
-    const bool ignored = std::any_of(map.ignored_names.begin(), map.ignored_names.end(),
-                                     [&](const std::string& pattern) { return Matches(pattern, tensor.name); });
-    if (!ignored) faults.Add(absl::StrCat("tensor \"", tensor.name, "\" is superfluous"));
-  }
-  return faults.ToStatus();
-}
-
-void ReadWeightRows(const WeightSpec& spec, const TensorView& tensor, int64_t row, absl::Span<float> dst) {
-  const int64_t count = static_cast<int64_t>(dst.size()) / spec.columns;
-  PHYLLO_CHECK(row >= 0 && row + count <= spec.rows && count * spec.columns == static_cast<int64_t>(dst.size()));
-  PHYLLO_CHECK(tensor.shape == spec.shape && IsWeightDType(tensor.dtype));
-  const int64_t element = ByteSize(tensor.dtype);
-  const int64_t first = spec.row_begin + row;
-  if (!spec.transposed) {
-    ConvertToFloat(tensor.dtype, tensor.data.data() + first * spec.columns * element, dst);
-    return;
-  }
-  // The file's row c holds element c of every output: [columns, all rows].
-  const int64_t all = spec.shape[1];
-  std::vector<float> line(count);
-  for (int64_t c = 0; c < spec.columns; ++c) {
-    ConvertToFloat(tensor.dtype, tensor.data.data() + (c * all + first) * element, absl::MakeSpan(line));
-    for (int64_t r = 0; r < count; ++r) dst[r * spec.columns + c] = line[r];
-  }
+  return description.family == ModelFamily::kGpt2 ? BuildGpt2(description)
+                                                  : BuildLlama(description);
 }
 
 }  // namespace phyllo

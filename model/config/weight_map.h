@@ -1,5 +1,6 @@
-// Which tensors a checkpoint of a described decoder holds, under which names and in which layout. The one place that
-// knows tensor names; the loader, the summary and the random-checkpoint tool read it.
+// Which tensors a checkpoint of a described decoder holds, under which names and in which layout.
+// The one place that knows tensor names; the loader, the summary and the random-checkpoint tool
+// read it.
 #ifndef PHYLLO_MODEL_CONFIG_WEIGHT_MAP_H_
 #define PHYLLO_MODEL_CONFIG_WEIGHT_MAP_H_
 
@@ -19,32 +20,32 @@ namespace phyllo {
 
 // What a weight is for. Matrices are [out_features, in_features], y = x W^T + bias.
 enum class WeightRole {
-  kEmbedTokens,      // [v, d]
-  kEmbedPositions,   // [max_position_embeddings, d]
-  kInputNorm,        // [d], before attention
-  kInputNormBias,    // [d]
-  kQProj,            // [h * hd, d]
-  kQProjBias,        // [h * hd]
-  kKProj,            // [kv * hd, d]
-  kKProjBias,        // [kv * hd]
-  kVProj,            // [kv * hd, d]
-  kVProjBias,        // [kv * hd]
-  kQNorm,            // [hd]
-  kKNorm,            // [hd]
-  kOProj,            // [d, h * hd]
-  kOProjBias,        // [d]
+  kEmbedTokens,            // [v, d]
+  kEmbedPositions,         // [max_position_embeddings, d]
+  kInputNorm,              // [d], before attention
+  kInputNormBias,          // [d]
+  kQProj,                  // [h * hd, d]
+  kQProjBias,              // [h * hd]
+  kKProj,                  // [kv * hd, d]
+  kKProjBias,              // [kv * hd]
+  kVProj,                  // [kv * hd, d]
+  kVProjBias,              // [kv * hd]
+  kQNorm,                  // [hd]
+  kKNorm,                  // [hd]
+  kOProj,                  // [d, h * hd]
+  kOProjBias,              // [d]
   kPostAttentionNorm,      // [d], before the feed-forward
   kPostAttentionNormBias,  // [d]
-  kGateProj,         // [intermediate_size, d]
-  kGateProjBias,     // [intermediate_size]
-  kUpProj,           // [intermediate_size, d]
-  kUpProjBias,       // [intermediate_size]
-  kDownProj,         // [d, intermediate_size]
-  kDownProjBias,     // [d]
-  kFinalNorm,        // [d]
-  kFinalNormBias,    // [d]
-  kLmHead,           // [v, d]; absent if tied
-  kLmHeadBias,       // [v]
+  kGateProj,               // [intermediate_size, d]
+  kGateProjBias,           // [intermediate_size]
+  kUpProj,                 // [intermediate_size, d]
+  kUpProjBias,             // [intermediate_size]
+  kDownProj,               // [d, intermediate_size]
+  kDownProjBias,           // [d]
+  kFinalNorm,              // [d]
+  kFinalNormBias,          // [d]
+  kLmHead,                 // [v, d]; absent if tied
+  kLmHeadBias,             // [v]
 };
 
 // The name for messages and tables, such as "q_proj".
@@ -60,14 +61,19 @@ struct WeightSpec {
   std::vector<std::string> names;  // accepted tensor names, the preferred one first
   std::vector<int64_t> shape;      // of the whole tensor in the file
   bool transposed = false;         // the file holds [columns, rows] (GPT-2's Conv1D)
-  int64_t row_begin = 0;           // the weight is rows [row_begin, row_begin + rows) of a fused tensor (GPT-2's c_attn = q | k | v)
+
+  // The weight is rows [row_begin, row_begin + rows) of the tensor, which may be a fused one
+  // (GPT-2's c_attn = q | k | v).
+  int64_t row_begin = 0;
 };
 
 // A plain value.
 struct WeightMap {
-  std::vector<WeightSpec> specs;  // in the order of computation; all roles of the description and no others
+  // In the order of computation; all roles of the description and no others.
+  std::vector<WeightSpec> specs;
 
-  // Names that may occur and are not weights (mask buffers, rotary tables). '*' stands for a layer number.
+  // Names that may occur and are not weights (mask buffers, rotary tables). '*' stands for a layer
+  // number.
   std::vector<std::string> ignored_names;
 
   // Names of lm_head if it is tied: may occur, but then must equal embed_tokens.
@@ -79,17 +85,21 @@ struct WeightMap {
 
 WeightMap BuildWeightMap(const DecoderDescription& description);
 
-// The tensor of `spec`: the first of its names that the checkpoint has, checked for shape and dtype (F32, F16, BF16).
-// Errors: NOT_FOUND naming the tensor; INVALID_ARGUMENT naming it, what it has and what it should have.
+// The tensor of `spec`: the first of its names that the checkpoint has, checked for shape and dtype
+// (F32, F16, BF16). Errors: NOT_FOUND naming the tensor; INVALID_ARGUMENT naming it, what it has
+// and what it should have.
 absl::StatusOr<const TensorView*> FindWeight(const WeightSpec& spec, const Checkpoint& checkpoint);
 
-// Checks a checkpoint whole. INVALID_ARGUMENT lists, by name, every tensor that is missing, superfluous, there under two names, mis-shaped or of
-// a wrong dtype (the first 20 of them), and a tied lm_head that differs from embed_tokens.
+// Checks a checkpoint whole. INVALID_ARGUMENT lists, by name, every tensor that is missing,
+// superfluous, there under two names, mis-shaped or of a wrong dtype (the first 20 of them), and a
+// tied lm_head that differs from embed_tokens.
 absl::Status CheckTensors(const WeightMap& map, const Checkpoint& checkpoint);
 
-// Widens rows [row, row + dst.size() / columns) of the weight, counted within its slice, to float; transposes if the file does.
-// `tensor` is what FindWeight gave for `spec`; dst is [count, columns], row-major. REQUIRES: the rows exist.
-void ReadWeightRows(const WeightSpec& spec, const TensorView& tensor, int64_t row, absl::Span<float> dst);
+// Widens rows [row, row + dst.size() / columns) of the weight, counted within its slice, to float;
+// transposes if the file does. `tensor` is what FindWeight gave for `spec`; dst is [count,
+// columns], row-major. REQUIRES: the rows exist.
+void ReadWeightRows(const WeightSpec& spec, const TensorView& tensor, int64_t row,
+                    absl::Span<float> dst);
 
 }  // namespace phyllo
 

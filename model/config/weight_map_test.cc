@@ -29,7 +29,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-
 absl::StatusOr<DecoderDescription> DescribeFolder(const std::string& folder) {
   std::ifstream stream(absl::StrCat(folder, "/config.json"), std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(stream), {});
@@ -41,17 +40,37 @@ class FittingCheckpointTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(FittingCheckpointTest, HasExactlyTheTensorsOfItsConfig) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder(GetParam()));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(GetParam()));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint,
+                              Checkpoint::Open(GetParam()));
   PHYLLO_EXPECT_OK(CheckTensors(BuildWeightMap(description), *checkpoint));
 }
 
 std::vector<std::string> Folders() {
   std::vector<std::string> folders = {"model/demo"};
-  for (const char* model :
-       {"gpt2", "gpt2-hub", "llama-bias", "llama-d256", "llama-dynamic", "llama-f16", "llama-gqa", "llama-linear", "llama-mha",
-        "llama-mqa-headdim", "llama-sharded", "llama-yarn", "llama-yarn-mscale", "llama3-rope", "minimind-seed",
-        "minimind-seed-yarn", "minimind2", "minimind2-yarn", "minimind3", "minimind3-pth", "minimind3-yarn", "qwen2", "qwen3",
-        "stories260K"}) {
+  for (const char* model : {"gpt2",
+                            "gpt2-hub",
+                            "llama-bias",
+                            "llama-d256",
+                            "llama-dynamic",
+                            "llama-f16",
+                            "llama-gqa",
+                            "llama-linear",
+                            "llama-mha",
+                            "llama-mqa-headdim",
+                            "llama-sharded",
+                            "llama-yarn",
+                            "llama-yarn-mscale",
+                            "llama3-rope",
+                            "minimind-seed",
+                            "minimind-seed-yarn",
+                            "minimind2",
+                            "minimind2-yarn",
+                            "minimind3",
+                            "minimind3-pth",
+                            "minimind3-yarn",
+                            "qwen2",
+                            "qwen3",
+                            "stories260K"}) {
     folders.push_back(absl::StrCat("tests/golden/data/models/", model));
   }
   return folders;
@@ -97,7 +116,8 @@ class WeightMapTest : public ::testing::Test {
 
   // Every tensor's bytes are its index in the list.
   std::unique_ptr<Checkpoint> Write(const Declarations& tensors) {
-    const std::string folder = absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    const std::string folder = absl::StrCat(
+        ::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name());
     mkdir(folder.c_str(), 0700);
     std::ofstream stream(absl::StrCat(folder, "/model.safetensors"), std::ios::binary);
     stream << SafetensorsHeader(tensors);
@@ -123,7 +143,8 @@ TEST_F(WeightMapTest, AcceptsExactCheckpoint) { PHYLLO_EXPECT_OK(CheckLlama(Tiny
 TEST_F(WeightMapTest, NamesMissingTensor) {
   Declarations tensors = TinyLlama();
   tensors.pop_back();
-  EXPECT_THAT(CheckLlama(tensors), StatusIs(kInvalid, HasSubstr("tensor \"model.norm.weight\" is missing")));
+  EXPECT_THAT(CheckLlama(tensors),
+              StatusIs(kInvalid, HasSubstr("tensor \"model.norm.weight\" is missing")));
 }
 
 TEST_F(WeightMapTest, NamesEveryFault) {
@@ -132,27 +153,36 @@ TEST_F(WeightMapTest, NamesEveryFault) {
   tensors[7].dtype = DType::kF64;
   tensors[10].name = "model.norm.wight";
   EXPECT_THAT(CheckLlama(tensors),
-              StatusIs(kInvalid, AllOf(HasSubstr("\"model.layers.0.self_attn.q_proj.weight\" has shape [4, 5], the config needs [4, 4]"),
-                                       HasSubstr("\"model.layers.0.mlp.gate_proj.weight\" has dtype F64, weights are F32, F16 or BF16"),
-                                       HasSubstr("\"model.norm.weight\" is missing"), HasSubstr("\"model.norm.wight\" is superfluous"))));
+              StatusIs(kInvalid, AllOf(HasSubstr("\"model.layers.0.self_attn.q_proj.weight\" has "
+                                                 "shape [4, 5], the config needs [4, 4]"),
+                                       HasSubstr("\"model.layers.0.mlp.gate_proj.weight\" has "
+                                                 "dtype F64, weights are F32, F16 or BF16"),
+                                       HasSubstr("\"model.norm.weight\" is missing"),
+                                       HasSubstr("\"model.norm.wight\" is superfluous"))));
 }
 
 TEST_F(WeightMapTest, NamesSuperfluousBias) {
   Declarations tensors = TinyLlama();
   tensors.push_back({"model.layers.0.self_attn.q_proj.bias", DType::kF32, {4}});
-  EXPECT_THAT(CheckLlama(tensors), StatusIs(kInvalid, HasSubstr("\"model.layers.0.self_attn.q_proj.bias\" is superfluous")));
+  EXPECT_THAT(
+      CheckLlama(tensors),
+      StatusIs(kInvalid, HasSubstr("\"model.layers.0.self_attn.q_proj.bias\" is superfluous")));
 }
 
 TEST_F(WeightMapTest, NamesLayerBeyondConfig) {
   Declarations tensors = TinyLlama();
   tensors.push_back({"model.layers.1.input_layernorm.weight", DType::kF32, {4}});
-  EXPECT_THAT(CheckLlama(tensors), StatusIs(kInvalid, HasSubstr("\"model.layers.1.input_layernorm.weight\" is superfluous")));
+  EXPECT_THAT(
+      CheckLlama(tensors),
+      StatusIs(kInvalid, HasSubstr("\"model.layers.1.input_layernorm.weight\" is superfluous")));
 }
 
 TEST_F(WeightMapTest, NamesWeightThatIsThereTwice) {
   Declarations tensors = TinyLlama();
   tensors.push_back({"norm.weight", DType::kF32, {4}});
-  EXPECT_THAT(CheckLlama(tensors), StatusIs(kInvalid, HasSubstr("\"model.norm.weight\" and \"norm.weight\" are the same weight")));
+  EXPECT_THAT(CheckLlama(tensors),
+              StatusIs(kInvalid,
+                       HasSubstr("\"model.norm.weight\" and \"norm.weight\" are the same weight")));
 }
 
 TEST_F(WeightMapTest, CountsFaultsBeyondTwenty) {
@@ -170,8 +200,10 @@ TEST_F(WeightMapTest, IgnoresRotaryBuffers) {
 TEST_F(WeightMapTest, NamesTiedHeadThatDiffers) {
   Declarations tensors = TinyLlama();
   tensors.push_back({"lm_head.weight", DType::kF32, {5, 4}});  // other bytes than embed_tokens
-  EXPECT_THAT(CheckLlama(tensors),
-              StatusIs(kInvalid, HasSubstr("\"lm_head.weight\" differs from \"model.embed_tokens.weight\" although tie_word_embeddings")));
+  EXPECT_THAT(
+      CheckLlama(tensors),
+      StatusIs(kInvalid, HasSubstr("\"lm_head.weight\" differs from \"model.embed_tokens.weight\" "
+                                   "although tie_word_embeddings")));
 }
 
 TEST_F(WeightMapTest, NeedsHeadWhenUntied) {
@@ -183,7 +215,8 @@ TEST_F(WeightMapTest, NeedsHeadWhenUntied) {
 
 TEST_F(WeightMapTest, AcceptsNamesOfBareModel) {
   Declarations tensors = TinyLlama();
-  for (TensorDeclaration& tensor : tensors) tensor.name = tensor.name.substr(6);  // without "model."
+  for (TensorDeclaration& tensor : tensors)
+    tensor.name = tensor.name.substr(6);  // without "model."
   PHYLLO_EXPECT_OK(CheckLlama(tensors));
 }
 
@@ -192,7 +225,8 @@ TEST_F(WeightMapTest, AcceptsWeightsSuffixOfMinimind2Only) {
   tensors[10].name = "model.norm.weights";
   const std::unique_ptr<Checkpoint> checkpoint = Write(tensors);
   PHYLLO_EXPECT_OK(CheckTensors(BuildWeightMap(Tiny(ModelFamily::kMinimind2)), *checkpoint));
-  EXPECT_THAT(CheckTensors(BuildWeightMap(Tiny(ModelFamily::kLlama)), *checkpoint), StatusIs(kInvalid, HasSubstr("model.norm.weights")));
+  EXPECT_THAT(CheckTensors(BuildWeightMap(Tiny(ModelFamily::kLlama)), *checkpoint),
+              StatusIs(kInvalid, HasSubstr("model.norm.weights")));
 }
 
 TEST_F(WeightMapTest, ListsQkNormOfQwen3) {
@@ -208,7 +242,8 @@ TEST_F(WeightMapTest, DescribesGpt2FusedProjection) {
   const WeightMap map = BuildWeightMap(Tiny(ModelFamily::kGpt2));
   const WeightSpec* v = map.Find(WeightRole::kVProj, 0);
   ASSERT_NE(v, nullptr);
-  EXPECT_THAT(v->names, ElementsAre("transformer.h.0.attn.c_attn.weight", "h.0.attn.c_attn.weight"));
+  EXPECT_THAT(v->names,
+              ElementsAre("transformer.h.0.attn.c_attn.weight", "h.0.attn.c_attn.weight"));
   EXPECT_THAT(v->shape, ElementsAre(4, 12));
   EXPECT_TRUE(v->transposed);
   EXPECT_EQ(v->row_begin, 8);

@@ -27,7 +27,8 @@ const uint8_t* Row(const TensorView& table, int64_t row, int64_t hidden_size) {
 
 }  // namespace
 
-absl::StatusOr<EmbeddingTable> EmbeddingTable::Create(const DecoderDescription& description, const Checkpoint& checkpoint) {
+absl::StatusOr<EmbeddingTable> EmbeddingTable::Create(const DecoderDescription& description,
+                                                      const Checkpoint& checkpoint) {
   const WeightMap map = BuildWeightMap(description);
   const WeightSpec* tokens = map.Find(WeightRole::kEmbedTokens);
   PHYLLO_CHECK(tokens != nullptr && !tokens->transposed && tokens->row_begin == 0);
@@ -48,15 +49,18 @@ absl::StatusOr<EmbeddingTable> EmbeddingTable::Create(const DecoderDescription& 
   return table;
 }
 
-absl::Status EmbeddingTable::Check(absl::Span<const int32_t> token_ids, int64_t first_position) const {
+absl::Status EmbeddingTable::Check(absl::Span<const int32_t> token_ids,
+                                   int64_t first_position) const {
   const int64_t count = static_cast<int64_t>(token_ids.size());
   if (first_position < 0 || count > position_limit_ || first_position > position_limit_ - count) {
     return absl::InvalidArgumentError(absl::StrCat("positions ", first_position, " .. of ", count,
-                                                   " tokens are outside 0 .. ", position_limit_ - 1));
+                                                   " tokens are outside 0 .. ",
+                                                   position_limit_ - 1));
   }
   for (int64_t i = 0; i < count; ++i) {
     if (token_ids[i] < 0 || token_ids[i] >= vocab_size_) {
-      return absl::InvalidArgumentError(absl::StrCat("token id ", token_ids[i], " at index ", i, " is outside 0 .. ", vocab_size_ - 1));
+      return absl::InvalidArgumentError(absl::StrCat("token id ", token_ids[i], " at index ", i,
+                                                     " is outside 0 .. ", vocab_size_ - 1));
     }
   }
   return absl::OkStatus();
@@ -79,7 +83,8 @@ void EmbeddingTable::EmbedRow(int32_t token_id, int64_t position, absl::Span<flo
   }
 }
 
-absl::Status EmbeddingTable::Embed(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<float> out) const {
+absl::Status EmbeddingTable::Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
+                                   absl::Span<float> out) const {
   PHYLLO_CHECK(out.size() == token_ids.size() * static_cast<size_t>(hidden_size_));
   PHYLLO_RETURN_IF_ERROR(Check(token_ids, first_position));
   for (int64_t i = 0; i < static_cast<int64_t>(token_ids.size()); ++i) {
@@ -88,7 +93,8 @@ absl::Status EmbeddingTable::Embed(absl::Span<const int32_t> token_ids, int64_t 
   return absl::OkStatus();
 }
 
-absl::Status EmbeddingTable::EmbedNative(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<uint8_t> out) const {
+absl::Status EmbeddingTable::EmbedNative(absl::Span<const int32_t> token_ids,
+                                         int64_t first_position, absl::Span<uint8_t> out) const {
   const int64_t row_bytes = hidden_size_ * ByteSize(native_dtype_);
   PHYLLO_CHECK(out.size() == token_ids.size() * static_cast<size_t>(row_bytes));
   PHYLLO_RETURN_IF_ERROR(Check(token_ids, first_position));

@@ -64,16 +64,20 @@ absl::StatusOr<Golden> LoadGolden(const std::string& model) {
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text));
   PHYLLO_ASSIGN_OR_RETURN(DecoderDescription description, DescribeDecoder(config));
   PHYLLO_ASSIGN_OR_RETURN(std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(folder));
-  PHYLLO_ASSIGN_OR_RETURN(MemoryMappedFile file, MemoryMappedFile::Open(absl::StrCat(folder, "/golden.safetensors")));
-  PHYLLO_ASSIGN_OR_RETURN(std::vector<TensorView> reference, ParseSafetensors(file.data(), "golden.safetensors"));
-  return Golden{std::move(description), std::move(checkpoint), std::move(file), std::move(reference)};
+  PHYLLO_ASSIGN_OR_RETURN(MemoryMappedFile file,
+                          MemoryMappedFile::Open(absl::StrCat(folder, "/golden.safetensors")));
+  PHYLLO_ASSIGN_OR_RETURN(std::vector<TensorView> reference,
+                          ParseSafetensors(file.data(), "golden.safetensors"));
+  return Golden{std::move(description), std::move(checkpoint), std::move(file),
+                std::move(reference)};
 }
 
 class GoldenEmbeddingTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(GoldenEmbeddingTest, EqualsReferenceBitForBit) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const Golden golden, LoadGolden(GetParam()));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table, EmbeddingTable::Create(golden.description, *golden.checkpoint));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table,
+                              EmbeddingTable::Create(golden.description, *golden.checkpoint));
   const std::vector<int32_t> ids = golden.Ids("p1.input_ids");
   const std::vector<float> want = golden.Floats("p1.hidden.embed");
   ASSERT_FALSE(want.empty());
@@ -84,7 +88,8 @@ TEST_P(GoldenEmbeddingTest, EqualsReferenceBitForBit) {
 
 TEST_P(GoldenEmbeddingTest, LosesNothingInNativeForm) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const Golden golden, LoadGolden(GetParam()));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table, EmbeddingTable::Create(golden.description, *golden.checkpoint));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table,
+                              EmbeddingTable::Create(golden.description, *golden.checkpoint));
   const std::vector<int32_t> ids = golden.Ids("p1.input_ids");
   std::vector<uint8_t> native(ids.size() * table.hidden_size() * ByteSize(table.native_dtype()));
   PHYLLO_ASSERT_OK(table.EmbedNative(ids, 0, absl::MakeSpan(native)));
@@ -94,20 +99,25 @@ TEST_P(GoldenEmbeddingTest, LosesNothingInNativeForm) {
 }
 
 // f32 with learned positions, bf16, f16.
-INSTANTIATE_TEST_SUITE_P(Models, GoldenEmbeddingTest, ::testing::Values("gpt2", "gpt2-hub", "llama-gqa", "llama-f16", "minimind3"));
+INSTANTIATE_TEST_SUITE_P(Models, GoldenEmbeddingTest,
+                         ::testing::Values("gpt2", "gpt2-hub", "llama-gqa", "llama-f16",
+                                           "minimind3"));
 
 TEST(EmbeddingTableTest, KeepsElementTypeWithoutArithmetic) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const Golden llama, LoadGolden("llama-gqa"));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table, EmbeddingTable::Create(llama.description, *llama.checkpoint));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table,
+                              EmbeddingTable::Create(llama.description, *llama.checkpoint));
   EXPECT_EQ(table.native_dtype(), DType::kBf16);
   EXPECT_EQ(table.position_limit(), std::numeric_limits<int64_t>::max());
 }
 
 TEST(EmbeddingTableTest, WidensWhenScaled) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(Golden llama, LoadGolden("llama-gqa"));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable plain, EmbeddingTable::Create(llama.description, *llama.checkpoint));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable plain,
+                              EmbeddingTable::Create(llama.description, *llama.checkpoint));
   llama.description.embedding_scale = 3.0f;
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable scaled, EmbeddingTable::Create(llama.description, *llama.checkpoint));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable scaled,
+                              EmbeddingTable::Create(llama.description, *llama.checkpoint));
   EXPECT_EQ(scaled.native_dtype(), DType::kF32);
   std::vector<float> a(72), b(72);
   PHYLLO_ASSERT_OK(plain.Embed({7}, 0, absl::MakeSpan(a)));
@@ -117,7 +127,8 @@ TEST(EmbeddingTableTest, WidensWhenScaled) {
 
 TEST(EmbeddingTableTest, AddsRowOfFirstPosition) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const Golden gpt2, LoadGolden("gpt2"));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table, EmbeddingTable::Create(gpt2.description, *gpt2.checkpoint));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table,
+                              EmbeddingTable::Create(gpt2.description, *gpt2.checkpoint));
   std::vector<float> whole(3 * 60), last(60);
   PHYLLO_ASSERT_OK(table.Embed({5, 6, 7}, 0, absl::MakeSpan(whole)));
   PHYLLO_ASSERT_OK(table.Embed({7}, 2, absl::MakeSpan(last)));
@@ -126,22 +137,30 @@ TEST(EmbeddingTableTest, AddsRowOfFirstPosition) {
 
 TEST(EmbeddingTableTest, ReturnsInvalidArgumentForIdOutsideVocabulary) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const Golden llama, LoadGolden("llama-gqa"));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table, EmbeddingTable::Create(llama.description, *llama.checkpoint));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table,
+                              EmbeddingTable::Create(llama.description, *llama.checkpoint));
   std::vector<float> out(2 * 72, 9.0f);
   EXPECT_THAT(table.Embed({1, 509}, 0, absl::MakeSpan(out)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token id 509 at index 1 is outside 0 .. 508")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("token id 509 at index 1 is outside 0 .. 508")));
   EXPECT_EQ(out, std::vector<float>(2 * 72, 9.0f));
-  EXPECT_THAT(table.Check({-1}, 0), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token id -1")));
+  EXPECT_THAT(table.Check({-1}, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token id -1")));
 }
 
 TEST(EmbeddingTableTest, ReturnsInvalidArgumentForPositionBeyondTable) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const Golden gpt2, LoadGolden("gpt2"));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table, EmbeddingTable::Create(gpt2.description, *gpt2.checkpoint));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const EmbeddingTable table,
+                              EmbeddingTable::Create(gpt2.description, *gpt2.checkpoint));
   EXPECT_EQ(table.position_limit(), 160);
   PHYLLO_EXPECT_OK(table.Check({1, 2}, 158));
-  EXPECT_THAT(table.Check({1, 2}, 159), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("positions 159 .. of 2 tokens are outside 0 .. 159")));
-  EXPECT_THAT(table.Check({1}, -1), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("positions -1")));
-  EXPECT_THAT(table.Check({1}, std::numeric_limits<int64_t>::max()), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(table.Check({1, 2}, 159),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("positions 159 .. of 2 tokens are outside 0 .. 159")));
+  EXPECT_THAT(table.Check({1}, -1),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("positions -1")));
+  EXPECT_THAT(table.Check({1}, std::numeric_limits<int64_t>::max()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -19,10 +19,11 @@ struct DTypeInfo {
 
 // In the order of the enumerators.
 constexpr DTypeInfo kInfo[] = {
-    {DType::kF64, "F64", 8},       {DType::kF32, "F32", 4},       {DType::kF16, "F16", 2},  {DType::kBf16, "BF16", 2},
-    {DType::kI64, "I64", 8},       {DType::kI32, "I32", 4},       {DType::kI16, "I16", 2},  {DType::kI8, "I8", 1},
-    {DType::kU64, "U64", 8},       {DType::kU32, "U32", 4},       {DType::kU16, "U16", 2},  {DType::kU8, "U8", 1},
-    {DType::kBool, "BOOL", 1},     {DType::kF8E4M3, "F8_E4M3", 1}, {DType::kF8E5M2, "F8_E5M2", 1},
+    {DType::kF64, "F64", 8},   {DType::kF32, "F32", 4},        {DType::kF16, "F16", 2},
+    {DType::kBf16, "BF16", 2}, {DType::kI64, "I64", 8},        {DType::kI32, "I32", 4},
+    {DType::kI16, "I16", 2},   {DType::kI8, "I8", 1},          {DType::kU64, "U64", 8},
+    {DType::kU32, "U32", 4},   {DType::kU16, "U16", 2},        {DType::kU8, "U8", 1},
+    {DType::kBool, "BOOL", 1}, {DType::kF8E4M3, "F8_E4M3", 1}, {DType::kF8E5M2, "F8_E5M2", 1},
 };
 
 const DTypeInfo& Info(DType dtype) { return kInfo[static_cast<int>(dtype)]; }
@@ -65,9 +66,10 @@ uint16_t FloatToF16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return sign | 0x7e00u | static_cast<uint16_t>((magnitude >> 13) & 0x3ffu);
+  if (magnitude > 0x7f800000u)
+    return sign | 0x7e00u | static_cast<uint16_t>((magnitude >> 13) & 0x3ffu);
   if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520 and more rounds to infinity
-  if (magnitude >= 0x38800000u) {                       // 2^-14: a normal result; a carry moves into the exponent
+  if (magnitude >= 0x38800000u) {  // 2^-14: a normal result; a carry moves into the exponent
     const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
     return sign | static_cast<uint16_t>((rounded - (112u << 23)) >> 13);
   }

@@ -13,9 +13,25 @@
 
 namespace phyllo {
 
-// The element types that safetensors files hold. Model weights are kF32, kF16 or kBf16; the others occur as buffers
-// (masks, position ids) that a checkpoint may carry and the loader ignores.
-enum class DType : uint8_t { kF64, kF32, kF16, kBf16, kI64, kI32, kI16, kI8, kU64, kU32, kU16, kU8, kBool, kF8E4M3, kF8E5M2 };
+// The element types that safetensors files hold. Model weights are kF32, kF16 or kBf16; the others
+// occur as buffers (masks, position ids) that a checkpoint may carry and the loader ignores.
+enum class DType : uint8_t {
+  kF64,
+  kF32,
+  kF16,
+  kBf16,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU64,
+  kU32,
+  kU16,
+  kU8,
+  kBool,
+  kF8E4M3,
+  kF8E5M2
+};
 
 // Size of one element in bytes: 1, 2, 4 or 8.
 int64_t ByteSize(DType dtype);
@@ -30,7 +46,9 @@ std::optional<DType> ParseDType(absl::string_view name);
 bool IsWeightDType(DType dtype);
 
 // A bfloat16 is the upper half of a float, so widening is exact.
-inline float Bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline float Bf16ToFloat(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 // Rounds to nearest, ties to even, as torch does. NaN stays NaN (quiet), overflow becomes infinity.
 inline uint16_t FloatToBf16(float value) {
@@ -40,27 +58,32 @@ inline uint16_t FloatToBf16(float value) {
   return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
 }
 
-// IEEE 754 binary16 to binary32: exact, subnormals included, whatever the denormal mode of the thread is.
+// IEEE 754 binary16 to binary32: exact, subnormals included, whatever the denormal mode of the
+// thread is.
 inline float F16ToFloat(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   const uint32_t magnitude = bits & 0x7fffu;
-  const uint32_t normal = (magnitude << 13) + (112u << 23);             // exponent bias 15 -> 127
-  const uint32_t special = (magnitude << 13) | 0x7f800000u;             // infinity or NaN
+  const uint32_t normal = (magnitude << 13) + (112u << 23);  // exponent bias 15 -> 127
+  const uint32_t special = (magnitude << 13) | 0x7f800000u;  // infinity or NaN
   const uint32_t subnormal =
       std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
-  const uint32_t absolute = magnitude >= 0x7c00u ? special : magnitude < 0x0400u ? subnormal : normal;
+  const uint32_t absolute = magnitude >= 0x7c00u  ? special
+                            : magnitude < 0x0400u ? subnormal
+                                                  : normal;
   return std::bit_cast<float>(absolute | sign);
 }
 
-// Rounds to nearest, ties to even; overflow becomes infinity, tiny values become subnormals or zero, NaN stays NaN.
+// Rounds to nearest, ties to even; overflow becomes infinity, tiny values become subnormals or
+// zero, NaN stays NaN.
 uint16_t FloatToF16(float value);
 
-// Widens `dst.size()` elements of type `dtype` (kF32, kF16 or kBf16) at `src`, which need not be aligned, to float.
-// Exact. REQUIRES: IsWeightDType(dtype); the ranges do not overlap.
+// Widens `dst.size()` elements of type `dtype` (kF32, kF16 or kBf16) at `src`, which need not be
+// aligned, to float. Exact. REQUIRES: IsWeightDType(dtype); the ranges do not overlap.
 void ConvertToFloat(DType dtype, const void* src, absl::Span<float> dst);
 
-// Narrows `src` to `dtype` (kF32, kF16 or kBf16; round to nearest even) into `dst`, which need not be aligned and has
-// room for src.size() elements. REQUIRES: IsWeightDType(dtype); the ranges do not overlap.
+// Narrows `src` to `dtype` (kF32, kF16 or kBf16; round to nearest even) into `dst`, which need not
+// be aligned and has room for src.size() elements. REQUIRES: IsWeightDType(dtype); the ranges do
+// not overlap.
 void ConvertFromFloat(absl::Span<const float> src, DType dtype, void* dst);
 
 }  // namespace phyllo

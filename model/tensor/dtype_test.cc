@@ -20,7 +20,8 @@ double F16Definition(uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1f;
   const int mantissa = bits & 0x3ff;
   const double sign = (bits & 0x8000) != 0 ? -1.0 : 1.0;
-  if (exponent == 31) return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
+  if (exponent == 31)
+    return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
   if (exponent == 0) return sign * std::ldexp(mantissa, -24);
   return sign * std::ldexp(1024 + mantissa, exponent - 25);
 }
@@ -75,7 +76,8 @@ TEST(DTypeTest, NarrowsEveryF16BackToItself) {
 }
 
 TEST(DTypeTest, RoundsToNearestEvenF16) {
-  // Between every two neighbours: the midpoint goes to the even one, a bit to either side to the nearer one.
+  // Between every two neighbours: the midpoint goes to the even one, a bit to either side to the
+  // nearer one.
   for (uint32_t low = 0; low < 0x7bff; ++low) {
     const float a = F16ToFloat(static_cast<uint16_t>(low));
     const float b = F16ToFloat(static_cast<uint16_t>(low + 1));
@@ -116,7 +118,8 @@ TEST(DTypeTest, RoundsToNearestEvenBf16) {
   EXPECT_EQ(FloatToBf16(std::bit_cast<float>(0x3f818000u)), 0x3f82);  // tie, even above
   EXPECT_EQ(FloatToBf16(std::bit_cast<float>(0x3f808001u)), 0x3f81);
   EXPECT_EQ(FloatToBf16(std::bit_cast<float>(0x3f807fffu)), 0x3f80);
-  EXPECT_EQ(FloatToBf16(std::bit_cast<float>(0x7f7fffffu)), 0x7f80);  // the largest float becomes infinity
+  EXPECT_EQ(FloatToBf16(std::bit_cast<float>(0x7f7fffffu)),
+            0x7f80);  // the largest float becomes infinity
 }
 
 TEST(DTypeTest, ConvertsUnalignedArrays) {

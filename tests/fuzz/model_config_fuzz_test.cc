@@ -22,10 +22,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (config->num_hidden_layers > kFewLayers || config->head_dim > kSmallHead) return 0;
   const absl::StatusOr<phyllo::DecoderDescription> description = phyllo::DescribeDecoder(*config);
   if (!description.ok()) return 0;
-  const phyllo::ModelSummary summary = phyllo::SummarizeModel(*description, nullptr, phyllo::DType::kF32);
+  const phyllo::ModelSummary summary =
+      phyllo::SummarizeModel(*description, nullptr, phyllo::DType::kF32);
   PHYLLO_CHECK(summary.parameter_count > 0 && summary.weight_bytes == 4 * summary.parameter_count);
   if (description->positions == phyllo::PositionKind::kRope) {
-    const auto rope = phyllo::RopeFrequencies::Create(description->rope, config->head_dim, config->max_position_embeddings);
+    const auto rope = phyllo::RopeFrequencies::Create(description->rope, config->head_dim,
+                                                      config->max_position_embeddings);
     PHYLLO_CHECK(!rope.ok() || rope->rotary_dim() == config->head_dim);
   }
   return 0;

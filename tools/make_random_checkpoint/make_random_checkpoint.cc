@@ -1,5 +1,6 @@
 // Writes a model folder with random weights for a config.json:
-//   ./bazelw run //tools/make_random_checkpoint -- --config=/path/config.json --out=/path/model --tokenizer=/path/tokenizer.json
+//   ./bazelw run //tools/make_random_checkpoint -- --config=/path/config.json --out=/path/model
+//   --tokenizer=/path/tokenizer.json
 
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +20,8 @@ ABSL_FLAG(std::string, out, "", "folder to write; must hold no checkpoint");
 ABSL_FLAG(std::string, tokenizer, "", "tokenizer.json to copy into the folder");
 ABSL_FLAG(std::string, dtype, "bf16", "f32, f16 or bf16");
 ABSL_FLAG(uint64_t, seed, 1, "seed of the weights");
-ABSL_FLAG(int64_t, max_shard_bytes, 5'000'000'000, "split a checkpoint that is larger, 1 byte or more");
+ABSL_FLAG(int64_t, max_shard_bytes, 5'000'000'000,
+          "split a checkpoint that is larger, 1 byte or more");
 
 namespace phyllo {
 namespace {
@@ -27,7 +29,8 @@ namespace {
 // `bazel run` starts the program elsewhere and says where the user was.
 std::string FromUsersFolder(const std::string& path) {
   const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  return path.empty() || path.front() == '/' || folder == nullptr ? path : absl::StrCat(folder, "/", path);
+  return path.empty() || path.front() == '/' || folder == nullptr ? path
+                                                                  : absl::StrCat(folder, "/", path);
 }
 
 int Main() {
@@ -40,7 +43,9 @@ int Main() {
   const std::string dtype = absl::GetFlag(FLAGS_dtype);
   const bool known = dtype == "f32" || dtype == "f16" || dtype == "bf16";
   if (options.config_path.empty() || options.output_directory.empty() || !known) {
-    std::fprintf(stderr, "make_random_checkpoint: needs --config, --out and a --dtype of f32, f16 or bf16; see --help\n");
+    std::fprintf(stderr,
+                 "make_random_checkpoint: needs --config, --out and a --dtype of f32, f16 or bf16; "
+                 "see --help\n");
     return 2;
   }
   options.dtype = dtype == "f32" ? DType::kF32 : dtype == "f16" ? DType::kF16 : DType::kBf16;
@@ -50,7 +55,8 @@ int Main() {
     return 1;
   }
   std::printf("%s: %lld parameters, %lld bytes, %lld file(s)\n", options.output_directory.c_str(),
-              static_cast<long long>(result->parameter_count), static_cast<long long>(result->weight_bytes),
+              static_cast<long long>(result->parameter_count),
+              static_cast<long long>(result->weight_bytes),
               static_cast<long long>(result->shard_count));
   return 0;
 }
@@ -59,7 +65,8 @@ int Main() {
 }  // namespace phyllo
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("Writes a model folder with random weights: --config=config.json --out=folder");
+  absl::SetProgramUsageMessage(
+      "Writes a model folder with random weights: --config=config.json --out=folder");
   absl::ParseCommandLine(argc, argv);
   return phyllo::Main();
 }

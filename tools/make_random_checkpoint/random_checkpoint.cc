@@ -54,7 +54,8 @@ Fill FillOf(WeightRole role) {
     case WeightRole::kQNorm:
     case WeightRole::kKNorm:
     case WeightRole::kPostAttentionNorm:
-    case WeightRole::kFinalNorm: return Fill::kOne;
+    case WeightRole::kFinalNorm:
+      return Fill::kOne;
     case WeightRole::kInputNormBias:
     case WeightRole::kQProjBias:
     case WeightRole::kKProjBias:
@@ -65,8 +66,10 @@ Fill FillOf(WeightRole role) {
     case WeightRole::kUpProjBias:
     case WeightRole::kDownProjBias:
     case WeightRole::kFinalNormBias:
-    case WeightRole::kLmHeadBias: return Fill::kZero;
-    default: return Fill::kNormal;
+    case WeightRole::kLmHeadBias:
+      return Fill::kZero;
+    default:
+      return Fill::kNormal;
   }
 }
 
@@ -82,7 +85,8 @@ std::vector<PlannedTensor> Plan(const WeightMap& map, DType dtype) {
 }
 
 // Cuts the plan, in order, into files of at most `max_shard_bytes`, but of at least one tensor.
-std::vector<std::vector<PlannedTensor>> Split(std::vector<PlannedTensor> plan, int64_t max_shard_bytes) {
+std::vector<std::vector<PlannedTensor>> Split(std::vector<PlannedTensor> plan,
+                                              int64_t max_shard_bytes) {
   std::vector<std::vector<PlannedTensor>> shards;
   int64_t bytes = 0;
   for (PlannedTensor& tensor : plan) {
@@ -140,7 +144,8 @@ uint64_t Hash(absl::string_view text) {
   return hash;
 }
 
-absl::Status WriteShard(const std::string& path, absl::Span<const PlannedTensor> tensors, uint64_t seed) {
+absl::Status WriteShard(const std::string& path, absl::Span<const PlannedTensor> tensors,
+                        uint64_t seed) {
   std::vector<TensorDeclaration> declarations;
   for (const PlannedTensor& tensor : tensors) declarations.push_back(tensor.declaration);
   std::ofstream stream(path, std::ios::binary | std::ios::trunc);
@@ -151,7 +156,8 @@ absl::Status WriteShard(const std::string& path, absl::Span<const PlannedTensor>
     // A generator per name: the bytes of a tensor do not depend on how the file is cut.
     Random random(seed ^ Hash(tensor.declaration.name));
     for (int64_t done = 0, all = tensor.Elements(); done < all; done += kPieceElements) {
-      const absl::Span<float> piece = absl::MakeSpan(values).first(static_cast<size_t>(std::min(kPieceElements, all - done)));
+      const absl::Span<float> piece =
+          absl::MakeSpan(values).first(static_cast<size_t>(std::min(kPieceElements, all - done)));
       FillPiece(tensor.fill, random, piece);
       bytes.resize(piece.size() * static_cast<size_t>(ByteSize(tensor.declaration.dtype)));
       ConvertFromFloat(piece, tensor.declaration.dtype, bytes.data());
@@ -179,8 +185,11 @@ absl::Status WriteText(const std::string& path, absl::string_view text) {
 
 // The config with the dtype that is written. REQUIRES: `text` parses as a model config.
 std::string SetDType(const std::string& text, DType dtype) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const std::string name = dtype == DType::kF32 ? "float32" : dtype == DType::kF16 ? "float16" : "bfloat16";
+  nlohmann::ordered_json json =
+      nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const std::string name = dtype == DType::kF32   ? "float32"
+                           : dtype == DType::kF16 ? "float16"
+                                                  : "bfloat16";
   const bool v4 = json.contains("torch_dtype");
   if (v4) json["torch_dtype"] = name;
   if (!v4 || json.contains("dtype")) json["dtype"] = name;
@@ -188,23 +197,29 @@ std::string SetDType(const std::string& text, DType dtype) {
 }
 
 absl::Status MakeFolder(const std::string& folder) {
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", folder));
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", folder));
   for (const char* name : {"/model.safetensors", "/model.safetensors.index.json"}) {
     struct stat info;
-    if (stat((folder + name).c_str(), &info) == 0) return absl::AlreadyExistsError(absl::StrCat(folder, name, " is there already"));
+    if (stat((folder + name).c_str(), &info) == 0)
+      return absl::AlreadyExistsError(absl::StrCat(folder, name, " is there already"));
   }
   return absl::OkStatus();
 }
 
 std::string ShardName(size_t index, size_t count) {
-  return count == 1 ? "model.safetensors" : absl::StrFormat("model-%05d-of-%05d.safetensors", index + 1, count);
+  return count == 1 ? "model.safetensors"
+                    : absl::StrFormat("model-%05d-of-%05d.safetensors", index + 1, count);
 }
 
 }  // namespace
 
-absl::StatusOr<RandomCheckpointResult> WriteRandomCheckpoint(const RandomCheckpointOptions& options) {
-  if (!IsWeightDType(options.dtype)) return absl::InvalidArgumentError("dtype must be F32, F16 or BF16");
-  if (options.max_shard_bytes <= 0) return absl::InvalidArgumentError("max_shard_bytes must be over 0");
+absl::StatusOr<RandomCheckpointResult> WriteRandomCheckpoint(
+    const RandomCheckpointOptions& options) {
+  if (!IsWeightDType(options.dtype))
+    return absl::InvalidArgumentError("dtype must be F32, F16 or BF16");
+  if (options.max_shard_bytes <= 0)
+    return absl::InvalidArgumentError("max_shard_bytes must be over 0");
   PHYLLO_ASSIGN_OR_RETURN(const std::string config_text, ReadText(options.config_path));
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(config_text));
   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
@@ -217,7 +232,8 @@ absl::StatusOr<RandomCheckpointResult> WriteRandomCheckpoint(const RandomCheckpo
   nlohmann::json weight_map = nlohmann::json::object();
   for (size_t i = 0; i < shards.size(); ++i) {
     const std::string name = ShardName(i, shards.size());
-    PHYLLO_RETURN_IF_ERROR(WriteShard(absl::StrCat(options.output_directory, "/", name), shards[i], options.seed));
+    PHYLLO_RETURN_IF_ERROR(
+        WriteShard(absl::StrCat(options.output_directory, "/", name), shards[i], options.seed));
     for (const PlannedTensor& tensor : shards[i]) {
       weight_map[tensor.declaration.name] = name;
       result.parameter_count += tensor.Elements();
@@ -225,13 +241,18 @@ absl::StatusOr<RandomCheckpointResult> WriteRandomCheckpoint(const RandomCheckpo
     }
   }
   if (shards.size() > 1) {
-    const nlohmann::json index = {{"metadata", {{"total_size", result.weight_bytes}}}, {"weight_map", weight_map}};
-    PHYLLO_RETURN_IF_ERROR(WriteText(absl::StrCat(options.output_directory, "/model.safetensors.index.json"), index.dump(2) + "\n"));
+    const nlohmann::json index = {{"metadata", {{"total_size", result.weight_bytes}}},
+                                  {"weight_map", weight_map}};
+    PHYLLO_RETURN_IF_ERROR(
+        WriteText(absl::StrCat(options.output_directory, "/model.safetensors.index.json"),
+                  index.dump(2) + "\n"));
   }
-  PHYLLO_RETURN_IF_ERROR(WriteText(absl::StrCat(options.output_directory, "/config.json"), SetDType(config_text, options.dtype)));
+  PHYLLO_RETURN_IF_ERROR(WriteText(absl::StrCat(options.output_directory, "/config.json"),
+                                   SetDType(config_text, options.dtype)));
   if (!options.tokenizer_path.empty()) {
     PHYLLO_ASSIGN_OR_RETURN(const std::string tokenizer, ReadText(options.tokenizer_path));
-    PHYLLO_RETURN_IF_ERROR(WriteText(absl::StrCat(options.output_directory, "/tokenizer.json"), tokenizer));
+    PHYLLO_RETURN_IF_ERROR(
+        WriteText(absl::StrCat(options.output_directory, "/tokenizer.json"), tokenizer));
   }
   return result;
 }

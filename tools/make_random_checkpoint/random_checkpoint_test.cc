@@ -38,13 +38,16 @@ std::string ReadText(const std::string& path) {
 RandomCheckpointOptions OptionsFor(const std::string& model, const std::string& name) {
   RandomCheckpointOptions options;
   options.config_path = absl::StrCat(kGolden, model, "/config.json");
-  options.output_directory = absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name(), name);
+  options.output_directory =
+      absl::StrCat(::testing::TempDir(), "/",
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name(), name);
   return options;
 }
 
 // Opens a written folder as the services do.
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenChecked(const std::string& folder) {
-  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(ReadText(absl::StrCat(folder, "/config.json"))));
+  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config,
+                          ParseModelConfig(ReadText(absl::StrCat(folder, "/config.json"))));
   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
   PHYLLO_ASSIGN_OR_RETURN(std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(folder));
   PHYLLO_RETURN_IF_ERROR(CheckTensors(BuildWeightMap(description), *checkpoint));
@@ -58,10 +61,13 @@ std::vector<float> Values(const TensorView& tensor) {
 }
 
 TEST(WriteRandomCheckpointTest, FitsItsConfigForEveryFamily) {
-  for (const char* model : {"gpt2", "llama-bias", "minimind-seed", "minimind3", "minimind3-pth", "qwen2", "qwen3"}) {
+  for (const char* model :
+       {"gpt2", "llama-bias", "minimind-seed", "minimind3", "minimind3-pth", "qwen2", "qwen3"}) {
     const RandomCheckpointOptions options = OptionsFor(model, model);
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const RandomCheckpointResult result, WriteRandomCheckpoint(options));
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint, OpenChecked(options.output_directory));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const RandomCheckpointResult result,
+                                WriteRandomCheckpoint(options));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint,
+                                OpenChecked(options.output_directory));
     EXPECT_EQ(checkpoint->total_bytes(), result.weight_bytes) << model;
     EXPECT_EQ(result.weight_bytes, 2 * result.parameter_count) << model;
     EXPECT_EQ(result.shard_count, 1);
@@ -72,7 +78,8 @@ TEST(WriteRandomCheckpointTest, FillsNormalMatricesAndOnesInNorms) {
   RandomCheckpointOptions options = OptionsFor("qwen2", "");
   options.dtype = DType::kF32;
   PHYLLO_ASSERT_OK(WriteRandomCheckpoint(options).status());
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint, OpenChecked(options.output_directory));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint,
+                              OpenChecked(options.output_directory));
   const std::vector<float> matrix = Values(*checkpoint->Find("model.embed_tokens.weight"));
   double sum = 0, squares = 0;
   for (const float value : matrix) {
@@ -80,7 +87,7 @@ TEST(WriteRandomCheckpointTest, FillsNormalMatricesAndOnesInNorms) {
     squares += value * value;
   }
   const double count = static_cast<double>(matrix.size());
-  EXPECT_NEAR(sum / count, 0.0, 5 * 0.02 / std::sqrt(count));           // five standard errors
+  EXPECT_NEAR(sum / count, 0.0, 5 * 0.02 / std::sqrt(count));  // five standard errors
   EXPECT_NEAR(std::sqrt(squares / count), 0.02, 5 * 0.02 / std::sqrt(2 * count));
   EXPECT_THAT(Values(*checkpoint->Find("model.norm.weight")), Each(1.0f));
   EXPECT_THAT(Values(*checkpoint->Find("model.layers.0.self_attn.q_proj.bias")), Each(0.0f));
@@ -93,10 +100,13 @@ TEST(WriteRandomCheckpointTest, GivesSameWeightsForSameSeedHoweverSplit) {
   PHYLLO_ASSERT_OK(WriteRandomCheckpoint(one).status());
   PHYLLO_ASSERT_OK_AND_ASSIGN(const RandomCheckpointResult result, WriteRandomCheckpoint(many));
   EXPECT_GT(result.shard_count, 3);
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> a, OpenChecked(one.output_directory));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> b, OpenChecked(many.output_directory));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> a,
+                              OpenChecked(one.output_directory));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> b,
+                              OpenChecked(many.output_directory));
   ASSERT_EQ(a->tensors().size(), b->tensors().size());
-  for (const TensorView& tensor : a->tensors()) EXPECT_EQ(tensor.data, b->Find(tensor.name)->data) << tensor.name;
+  for (const TensorView& tensor : a->tensors())
+    EXPECT_EQ(tensor.data, b->Find(tensor.name)->data) << tensor.name;
 }
 
 TEST(WriteRandomCheckpointTest, GivesOtherWeightsForOtherSeed) {
@@ -105,8 +115,10 @@ TEST(WriteRandomCheckpointTest, GivesOtherWeightsForOtherSeed) {
   two.seed = 2;
   PHYLLO_ASSERT_OK(WriteRandomCheckpoint(one).status());
   PHYLLO_ASSERT_OK(WriteRandomCheckpoint(two).status());
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> a, OpenChecked(one.output_directory));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> b, OpenChecked(two.output_directory));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> a,
+                              OpenChecked(one.output_directory));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> b,
+                              OpenChecked(two.output_directory));
   EXPECT_NE(a->Find("transformer.wte.weight")->data, b->Find("transformer.wte.weight")->data);
 }
 
@@ -114,7 +126,9 @@ TEST(WriteRandomCheckpointTest, WritesItsDTypeIntoConfig) {
   RandomCheckpointOptions options = OptionsFor("qwen3", "");
   options.dtype = DType::kF16;
   PHYLLO_ASSERT_OK(WriteRandomCheckpoint(options).status());
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelConfig config, ParseModelConfig(ReadText(absl::StrCat(options.output_directory, "/config.json"))));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const ModelConfig config,
+      ParseModelConfig(ReadText(absl::StrCat(options.output_directory, "/config.json"))));
   EXPECT_EQ(config.dtype, DType::kF16);
 }
 
@@ -122,24 +136,29 @@ TEST(WriteRandomCheckpointTest, CopiesTokenizer) {
   RandomCheckpointOptions options = OptionsFor("stories260K", "");
   options.tokenizer_path = absl::StrCat(kGolden, "stories260K/tokenizer.json");
   PHYLLO_ASSERT_OK(WriteRandomCheckpoint(options).status());
-  EXPECT_EQ(ReadText(absl::StrCat(options.output_directory, "/tokenizer.json")), ReadText(options.tokenizer_path));
+  EXPECT_EQ(ReadText(absl::StrCat(options.output_directory, "/tokenizer.json")),
+            ReadText(options.tokenizer_path));
 }
 
 TEST(WriteRandomCheckpointTest, ReturnsAlreadyExistsForFolderWithCheckpoint) {
   const RandomCheckpointOptions options = OptionsFor("qwen3", "");
   PHYLLO_ASSERT_OK(WriteRandomCheckpoint(options).status());
-  EXPECT_THAT(WriteRandomCheckpoint(options), StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("model.safetensors")));
+  EXPECT_THAT(WriteRandomCheckpoint(options),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("model.safetensors")));
 }
 
 TEST(WriteRandomCheckpointTest, ReturnsErrorsOfConfigAndOptions) {
   RandomCheckpointOptions options = OptionsFor("none", "");
-  EXPECT_THAT(WriteRandomCheckpoint(options), StatusIs(absl::StatusCode::kNotFound, HasSubstr("none/config.json")));
+  EXPECT_THAT(WriteRandomCheckpoint(options),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none/config.json")));
   options = OptionsFor("qwen3", "");
   options.dtype = DType::kI64;
-  EXPECT_THAT(WriteRandomCheckpoint(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("F32, F16 or BF16")));
+  EXPECT_THAT(WriteRandomCheckpoint(options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("F32, F16 or BF16")));
   options = OptionsFor("qwen3", "");
   options.max_shard_bytes = 0;
-  EXPECT_THAT(WriteRandomCheckpoint(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_shard_bytes")));
+  EXPECT_THAT(WriteRandomCheckpoint(options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_shard_bytes")));
 }
 
 }  // namespace
