@@ -15,14 +15,15 @@ namespace phyllo {
 inline void ForEachRowBlock(ThreadPool& pool, int64_t rows, int64_t cols,
                             absl::FunctionRef<void(int64_t begin, int64_t count)> function) {
   constexpr int64_t kParallelElements = 16384;  // below it the hand-over costs more than the work
-  constexpr int64_t kRowsPerTask = 8;
+  constexpr int64_t kMostRowsPerTask = 8;
   if (rows * cols <= kParallelElements || pool.num_threads() == 1) {
     function(0, rows);
     return;
   }
-  pool.ParallelFor((rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t task, int /*worker*/) {
-    const int64_t begin = task * kRowsPerTask;
-    function(begin, std::min(kRowsPerTask, rows - begin));
+  const int64_t rows_per_task = std::clamp<int64_t>(rows / (4 * pool.num_threads()), 1, kMostRowsPerTask);
+  pool.ParallelFor((rows + rows_per_task - 1) / rows_per_task, [&](int64_t task, int /*worker*/) {
+    const int64_t begin = task * rows_per_task;
+    function(begin, std::min(rows_per_task, rows - begin));
   });
 }
 

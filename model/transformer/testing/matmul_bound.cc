@@ -1,0 +1,54 @@
+#include "model/transformer/testing/matmul_bound.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "model/base/status_macros.h"
+#include "model/tensor/matrix_view.h"
+
+namespace phyllo {
+namespace {
+
+absl::StatusOr<MatrixView<float>> NewMatrix(int64_t rows, int64_t cols, HugePageArena& arena) {
+  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> data, arena.AllocateSpan<float>(rows * cols));
+  return MatrixView<float>{.data = data.data(), .rows = rows, .cols = cols, .stride = cols};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(const DecoderDescription& description,
+                                                                 const Checkpoint& checkpoint, ThreadPool& pool,
+                                                                 Precision precision, int64_t max_rows) {
+  auto bound = std::unique_ptr<MatmulBound>(new MatmulBound(pool));
+  PHYLLO_ASSIGN_OR_RETURN(
+      bound->weights_, DecoderWeights::Load(description, checkpoint,
+                                            {.precision = precision,
+                                             .first_layer = 0,
+                                             .last_layer = description.num_hidden_layers(),
+                                             .head = true,
+                                             .progress = nullptr}));
+  PHYLLO_ASSIGN_OR_RETURN(bound->activations_, Activations::Create(description, precision, max_rows, bound->arena_));
+  PHYLLO_ASSIGN_OR_RETURN(LinearScratch scratch, LinearScratch::Create(pool.num_threads(), bound->arena_));
+  bound->scratch_ = std::make_unique<LinearScratch>(std::move(scratch));
+  PHYLLO_ASSIGN_OR_RETURN(bound->hidden_states_, NewMatrix(max_rows, description.hidden_size, bound->arena_));
+  PHYLLO_ASSIGN_OR_RETURN(bound->logits_, NewMatrix(max_rows, description.vocab_size, bound->arena_));
+  return bound;
+}
+
+double MatmulBound::TimeStep(int64_t rows, int64_t logits_rows) {
+  const Activations a = activations_.FirstRows(rows);
+  const MatrixView<float> hidden_states = hidden_states_.SubRows(0, rows);
+  const absl::Time begin = absl::Now();
+  for (const LayerWeights& layer : weights_.layers) {
+    layer.qkv_proj.Forward(a.normed, a.qkv, pool_, *scratch_);
+    layer.o_proj.ForwardAdd(a.attention, hidden_states, pool_, *scratch_);
+    layer.gate_up_proj.Forward(a.normed, a.gate_up, pool_, *scratch_);
+    layer.down_proj.ForwardAdd(a.feed_forward, hidden_states, pool_, *scratch_);
+  }
+  weights_.head->lm_head.Forward(a.normed.SubRows(0, logits_rows), logits_.SubRows(0, logits_rows), pool_, *scratch_);
+  return absl::ToDoubleSeconds(absl::Now() - begin);
+}
+
+}  // namespace phyllo

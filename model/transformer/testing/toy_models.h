@@ -1,0 +1,35 @@
+// Model folders small enough to think about: two layers of a few units, random weights, one for each thing that can differ.
+#ifndef PHYLLO_MODEL_TRANSFORMER_TESTING_TOY_MODELS_H_
+#define PHYLLO_MODEL_TRANSFORMER_TESTING_TOY_MODELS_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace phyllo {
+
+struct ToyModel {
+  std::string name;    // letters and digits: a test's name
+  std::string config;  // the text of config.json
+};
+
+// For GoogleTest's messages.
+inline void PrintTo(const ToyModel& model, std::ostream* out) { *out << model.name; }
+
+// All of them: norms, biases, head norms, tied or not, MHA, GQA, MQA, gated or not, every activation, RoPE types, learned
+// positions. Sizes are odd where they may be.
+std::vector<ToyModel> ToyModels();
+
+// The one of that name. Requires that there is one.
+ToyModel FindToyModel(absl::string_view name);
+
+// Writes config.json and model.safetensors (F32, seeded, norm weights around 1) to a folder of the test's own and returns
+// its path.
+absl::StatusOr<std::string> WriteToyModel(const ToyModel& model);
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_MODEL_TRANSFORMER_TESTING_TOY_MODELS_H_

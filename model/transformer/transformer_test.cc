@@ -1,0 +1,310 @@
+#include "model/transformer/transformer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "gtest/gtest.h"
+#include "model/base/status_matchers.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/config/model_config.h"
+#include "model/kv_cache/page_table.h"
+#include "model/ops/attention.h"
+#include "model/parallel/thread_pool.h"
+#include "model/tensor/linear_input.h"
+#include "model/tensor/matrix_view.h"
+#include "model/transformer/step_slice.h"
+#include "model/transformer/testing/model_runner.h"
+#include "model/transformer/testing/reference_transformer.h"
+#include "model/transformer/testing/toy_models.h"
+
+namespace phyllo {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<int32_t> RandomIds(int64_t count, int64_t vocab_size) {
+  std::mt19937 random(3);
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>(random() % vocab_size));
+  return ids;
+}
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> LoadToy(const ToyModel& model, Precision precision = Precision::kF32) {
+  PHYLLO_ASSIGN_OR_RETURN(const std::string directory, WriteToyModel(model));
+  return ModelRunner::Load(directory, {.precision = precision, .page_size = 16, .kv_page_count = 32});
+}
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class ReferenceTest : public testing::TestWithParam<ToyModel> {
+ protected:
+  // How far the logits are from the reference's, in root mean squares of those.
+  struct Error {
+    double largest = INFINITY;
+    double root_mean_square = INFINITY;
+  };
+
+  // Of the logits of n random tokens.
+  Error RelativeError(Precision precision, int64_t n) {
+    const auto error = ComputeError(precision, n);
+    EXPECT_THAT(error, IsOk());
+    return error.ok() ? *error : Error();
+  }
+
+ private:
+  static absl::StatusOr<Error> ComputeError(Precision precision, int64_t n) {
+    PHYLLO_ASSIGN_OR_RETURN(const auto runner, LoadToy(GetParam(), precision));
+    PHYLLO_ASSIGN_OR_RETURN(const std::string directory, WriteToyModel(GetParam()));
+    PHYLLO_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(directory));
+    const std::vector<int32_t> ids = RandomIds(n, runner->vocab_size());
+    PHYLLO_ASSIGN_OR_RETURN(const std::vector<double> want,
+                            ComputeReferenceLogits(runner->transformer().description(), *checkpoint, ids));
+    PageTable pages = runner->NewSequence();
+    PHYLLO_ASSIGN_OR_RETURN(const std::vector<float> got, runner->Prefill(pages, ids, /*chunk=*/24));
+    if (got.size() != want.size()) return absl::InternalError("wrong number of logits");
+    double largest = 0, error_square = 0, square = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double error = std::abs(got[i] - want[i]);
+      if (std::isnan(error)) return Error();
+      largest = std::max(largest, error);
+      error_square += error * error;
+      square += want[i] * want[i];
+    }
+    return Error{.largest = largest / std::sqrt(square / static_cast<double>(want.size())),
+                 .root_mean_square = std::sqrt(error_square / square)};
+  }
+};
+
+// f32 sums of up to 36 terms over 2 layers: a few roundings of 6e-8 each.
+constexpr double kF32Tolerance = 1e-5;
+// Operands are rounded to 2^-9 on average, eight products deep. The worst element of so few units is not bounded usefully.
+constexpr double kBf16Tolerance = 0.02;
+
+TEST_P(ReferenceTest, MatchesInF32WhenThePromptIsLongerThanAPage) {
+  EXPECT_LE(RelativeError(Precision::kF32, 83).largest, kF32Tolerance);
+}
+
+TEST_P(ReferenceTest, MatchesInF32WhenThePromptIsOneToken) {
+  EXPECT_LE(RelativeError(Precision::kF32, 1).largest, kF32Tolerance);
+}
+
+TEST_P(ReferenceTest, MatchesInBf16) {
+  EXPECT_LE(RelativeError(Precision::kBf16, 83).root_mean_square, kBf16Tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(ToyModels, ReferenceTest, testing::ValuesIn(ToyModels()),
+                         [](const testing::TestParamInfo<ToyModel>& info) { return info.param.name; });
+
+TEST(TransformerTest, RotatesForTheLengthOfThePromptWhenRopeIsDynamic) {
+  // 96 positions are the model's own; the reference rotates all of a prompt for its length, as the chunks must.
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("LlamaDynamic")));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(FindToyModel("LlamaDynamic")));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto checkpoint, Checkpoint::Open(directory));
+  const std::vector<int32_t> ids = RandomIds(150, runner->vocab_size());
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<double> want,
+                              ComputeReferenceLogits(runner->transformer().description(), *checkpoint, ids));
+  PageTable pages = runner->NewSequence();
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got, runner->Prefill(pages, ids, /*chunk=*/32));
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4) << i;
+}
+
+TEST(TransformerTest, SharesOnlyKeysThatEveryPromptHasWhenRopeIsDynamic) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto dynamic, LoadToy(FindToyModel("LlamaDynamic")));
+  EXPECT_EQ(dynamic->transformer().ReusablePositions(/*prompt_length=*/96), 96);
+  EXPECT_EQ(dynamic->transformer().ReusablePositions(/*prompt_length=*/97), 0);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto plain, LoadToy(FindToyModel("LlamaGqa")));
+  EXPECT_EQ(plain->transformer().ReusablePositions(/*prompt_length=*/50), 96);
+}
+
+TEST(TransformerTest, IgnoresWhatPagesHeldBefore) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("Qwen3")));
+  const std::vector<int32_t> ids = RandomIds(21, runner->vocab_size());
+  PageTable clean = runner->NewSequence();
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> want, runner->Prefill(clean, ids, 5));
+  KvCache& cache = runner->transformer().kv_cache();
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    for (int32_t page = 0; page < cache.allocator().page_count(); ++page) {
+      std::memset(cache.layer(layer).Page(page), 0xff, cache.layout().page_bytes());  // every element NaN
+    }
+  }
+  PageTable dirty = runner->NewSequence();
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got, runner->Prefill(dirty, ids, 5));
+  EXPECT_TRUE(SameBits(got, want));
+}
+
+TEST(TransformerTest, KeepsNanInItsOwnSequence) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("LlamaGqa")));
+  Transformer& transformer = runner->transformer();
+  const int64_t d = transformer.description().hidden_size;
+  const auto run = [&](float first_value) {
+    PageTable first = runner->NewSequence();
+    PageTable second = runner->NewSequence();
+    EXPECT_THAT(first.Resize(1), IsOk());
+    EXPECT_THAT(second.Resize(1), IsOk());
+    std::vector<float> hidden(2 * d, 0.5f);
+    hidden[0] = first_value;
+    EXPECT_THAT(transformer.Forward({{.row_begin = 0, .row_count = 1, .prompt_length = 1, .pages = &first},
+                                     {.row_begin = 1, .row_count = 1, .prompt_length = 1, .pages = &second}},
+                                    {hidden.data(), 2, d, d}),
+                IsOk());
+    return std::vector<float>(hidden.begin() + d, hidden.end());
+  };
+  EXPECT_TRUE(SameBits(run(NAN), run(1.0f)));
+}
+
+TEST(TransformerTest, GivesTheSameBitsWhenTheLayersAreSplit) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("Qwen3")));
+  const std::vector<int32_t> ids = RandomIds(9, runner->vocab_size());
+  PageTable pages = runner->NewSequence();
+  PHYLLO_ASSERT_OK(runner->Prefill(pages, ids, 9));
+  const MatrixView<const float> want = runner->hidden_states();
+  const MatrixView<const float> embeddings = runner->embeddings();
+  std::vector<float> hidden(embeddings.data, embeddings.data + embeddings.rows * embeddings.cols);
+
+  const ToyModel model = FindToyModel("Qwen3");
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(model));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto checkpoint, Checkpoint::Open(directory));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelConfig config, ParseModelConfig(model.config));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto pool, ThreadPool::Create({}));
+  for (const auto& [first_layer, last_layer] : {std::pair(0, 1), std::pair(1, 2)}) {
+    TransformerOptions options;
+    options.first_layer = first_layer;
+    options.last_layer = last_layer;
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const auto part, Transformer::Load(config, *checkpoint, *pool, options));
+    PageTable part_pages(part->kv_cache().allocator(), options.page_size);
+    PHYLLO_ASSERT_OK(part_pages.Resize(9));
+    PHYLLO_ASSERT_OK(part->Forward({{.row_begin = 0, .row_count = 9, .prompt_length = 9, .pages = &part_pages}},
+                                   {hidden.data(), 9, want.cols, want.cols}));
+  }
+  EXPECT_TRUE(SameBits(hidden, std::vector<float>(want.data, want.data + want.rows * want.cols)));
+}
+
+TEST(TransformerTest, ReportsTheLoadUpToItsEnd) {
+  const ToyModel model = FindToyModel("LlamaMhaTied");
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(model));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto checkpoint, Checkpoint::Open(directory));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelConfig config, ParseModelConfig(model.config));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto pool, ThreadPool::Create({}));
+  std::vector<int64_t> done;
+  TransformerOptions options;
+  options.progress = [&](int64_t done_bytes, int64_t total_bytes) {
+    EXPECT_EQ(total_bytes, checkpoint->total_bytes());
+    done.push_back(done_bytes);
+  };
+  PHYLLO_ASSERT_OK(Transformer::Load(config, *checkpoint, *pool, options));
+  EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
+  EXPECT_EQ(done.back(), checkpoint->total_bytes());
+}
+
+class TransformerErrorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const ToyModel model = FindToyModel("LlamaGqa");
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(model));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(checkpoint_, Checkpoint::Open(directory));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(config_, ParseModelConfig(model.config));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(pool_, ThreadPool::Create({}));
+    options_ = {.max_rows = 8, .max_logits_rows = 2, .kv_page_count = 4, .progress = nullptr};
+    PHYLLO_ASSERT_OK_AND_ASSIGN(transformer_, Load());
+    pages_ = std::make_unique<PageTable>(transformer_->kv_cache().allocator(), options_.page_size);
+    PHYLLO_ASSERT_OK(pages_->Resize(128));
+  }
+
+  absl::StatusOr<std::unique_ptr<Transformer>> Load() {
+    return Transformer::Load(config_, *checkpoint_, *pool_, options_);
+  }
+
+  // Expects Forward of `rows` rows to be refused and to leave them as they were.
+  void ExpectRefused(absl::Span<const StepSlice> slices, int64_t rows, const std::string& message) {
+    std::vector<float> hidden(rows * 12, 0.25f);
+    EXPECT_THAT(transformer_->Forward(slices, {hidden.data(), rows, 12, 12}),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
+    EXPECT_EQ(hidden, std::vector<float>(rows * 12, 0.25f));
+  }
+
+  std::unique_ptr<Checkpoint> checkpoint_;
+  ModelConfig config_;
+  std::unique_ptr<ThreadPool> pool_;
+  TransformerOptions options_;
+  std::unique_ptr<Transformer> transformer_;
+  std::unique_ptr<PageTable> pages_;
+};
+
+TEST_F(TransformerErrorTest, RefusesMoreRowsThanItWasMadeFor) {
+  ExpectRefused({{.row_count = 9, .prompt_length = 9, .pages = pages_.get()}}, 9, "9 rows, must be in [1, 8]");
+}
+
+TEST_F(TransformerErrorTest, RefusesSlicesThatDoNotCoverTheRows) {
+  ExpectRefused({{.row_count = 2, .prompt_length = 2, .pages = pages_.get()}}, 3, "cover 2 rows, hidden_states has 3");
+  ExpectRefused({{.row_begin = 1, .row_count = 2, .prompt_length = 2, .pages = pages_.get()}}, 3, "begin at row 0");
+  ExpectRefused({{.row_count = 0, .prompt_length = 2, .pages = pages_.get()}}, 1, "at least one");
+}
+
+TEST_F(TransformerErrorTest, RefusesPositionsBeyondTheModel) {
+  ExpectRefused({{.row_count = 1, .first_position = 96, .prompt_length = 97, .pages = pages_.get()}}, 1,
+                "position 96 is beyond the model's last one, 95");
+  ExpectRefused({{.row_count = 1, .first_position = -1, .prompt_length = 1, .pages = pages_.get()}}, 1, "-1");
+}
+
+TEST_F(TransformerErrorTest, RefusesAPromptWithoutLength) {
+  ExpectRefused({{.row_count = 1, .prompt_length = 0, .pages = pages_.get()}}, 1, "prompt_length 0");
+}
+
+TEST_F(TransformerErrorTest, RefusesAPageTableWithoutRoom) {
+  PageTable small(transformer_->kv_cache().allocator(), options_.page_size);
+  ExpectRefused({{.row_count = 1, .prompt_length = 1, .pages = &small}}, 1, "room for 0 tokens");
+  ExpectRefused({{.row_count = 1, .prompt_length = 1, .pages = nullptr}}, 1, "room for 0 tokens");
+}
+
+TEST_F(TransformerErrorTest, RefusesLogitsOfRowsThatAreNotThere) {
+  std::vector<float> hidden(3 * 12), logits(3 * 29);
+  EXPECT_THAT(transformer_->ComputeLogits({3}, {hidden.data(), 3, 12, 12}, {logits.data(), 1, 29, 29}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row 3 must be in [0, 3)")));
+  EXPECT_THAT(transformer_->ComputeLogits({0, 1, 2}, {hidden.data(), 3, 12, 12}, {logits.data(), 3, 29, 29}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 rows, must be in [1, 2]")));
+  EXPECT_THAT(transformer_->ComputeLogits({0}, {hidden.data(), 3, 12, 12}, {logits.data(), 1, 28, 29}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[1, 29]")));
+}
+
+TEST_F(TransformerErrorTest, HasNoLogitsWithoutTheLastLayer) {
+  options_.last_layer = 1;
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto part, Load());
+  std::vector<float> hidden(12), logits(29);
+  EXPECT_THAT(part->ComputeLogits({0}, {hidden.data(), 1, 12, 12}, {logits.data(), 1, 29, 29}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("last layer")));
+}
+
+TEST_F(TransformerErrorTest, NamesTheOptionThatIsOutOfRange) {
+  options_.max_rows = 0;
+  EXPECT_THAT(Load(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_rows is 0")));
+  options_.max_rows = 8;
+  options_.last_layer = 3;
+  EXPECT_THAT(Load(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("last_layer is 3")));
+  options_.last_layer = 2;
+  options_.first_layer = 2;
+  EXPECT_THAT(Load(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("first_layer is 2")));
+  options_.first_layer = 0;
+  options_.page_size = 24;
+  EXPECT_THAT(Load(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("page_size")));
+}
+
+TEST_F(TransformerErrorTest, NamesTheTensorWhenTheCheckpointDoesNotFit) {
+  config_.intermediate_size = 21;
+  EXPECT_THAT(Load(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("mlp.gate_proj")));
+}
+
+}  // namespace
+}  // namespace phyllo
