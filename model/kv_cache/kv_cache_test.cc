@@ -16,11 +16,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr KvLayout kLayout = {.num_key_value_heads = 3, .head_dim = 5, .page_size = 16, .precision = Precision::kBf16};
+constexpr KvLayout kLayout = {
+    .num_key_value_heads = 3, .head_dim = 5, .page_size = 16, .precision = Precision::kBf16};
 
 TEST(KvCacheTest, StatesItsBytesPerToken) {
   KvLayout layout = kLayout;
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto bf16_cache, KvCache::Create(layout, /*num_hidden_layers=*/7, /*page_count=*/4));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto bf16_cache,
+                              KvCache::Create(layout, /*num_hidden_layers=*/7, /*page_count=*/4));
   EXPECT_EQ(bf16_cache->bytes_per_token(), 7 * 2 * 3 * 5 * 2);
   layout.precision = Precision::kF32;
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto f32_cache, KvCache::Create(layout, 7, 4));
@@ -28,8 +30,11 @@ TEST(KvCacheTest, StatesItsBytesPerToken) {
 }
 
 TEST(KvCacheTest, GivesEveryPageOfEveryLayerItsOwnAlignedMemory) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto cache, KvCache::Create(kLayout, /*num_hidden_layers=*/3, /*page_count=*/4));
-  const auto value_of = [](int64_t layer, int32_t page) { return static_cast<int>(1 + layer * 4 + page); };
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto cache,
+                              KvCache::Create(kLayout, /*num_hidden_layers=*/3, /*page_count=*/4));
+  const auto value_of = [](int64_t layer, int32_t page) {
+    return static_cast<int>(1 + layer * 4 + page);
+  };
   for (int64_t layer = 0; layer < 3; ++layer) {
     for (int32_t page = 0; page < 4; ++page) {
       std::byte* const data = cache->layer(layer).Page(page);
@@ -59,7 +64,8 @@ TEST(KvCacheTest, NamesTheSizeThatIsOutOfRange) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("page_count is -1")));
   KvLayout layout = kLayout;
   layout.head_dim = 0;
-  EXPECT_THAT(KvCache::Create(layout, 3, 4), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("head_dim")));
+  EXPECT_THAT(KvCache::Create(layout, 3, 4),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("head_dim")));
 }
 
 TEST(KvCacheTest, ReturnsResourceExhaustedWhenTheBytesExceedTheAddressSpace) {

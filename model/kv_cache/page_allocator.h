@@ -16,8 +16,9 @@ namespace phyllo {
 
 class PageAllocator;
 
-// One reference to one page. Movable, not copyable: a second reference has a name, Share. The page is free again when
-// its last handle is destroyed. A default-made or moved-from handle refers to nothing. Thread-compatible.
+// One reference to one page. Movable, not copyable: a second reference has a name, Share. The page
+// is free again when its last handle is destroyed. A default-made or moved-from handle refers to
+// nothing. Thread-compatible.
 class PageHandle {
  public:
   PageHandle() = default;
@@ -35,14 +36,16 @@ class PageHandle {
 
  private:
   friend class PageAllocator;
-  PageHandle(PageAllocator* allocator, int32_t page_id) : allocator_(allocator), page_id_(page_id) {}
+  PageHandle(PageAllocator* allocator, int32_t page_id)
+      : allocator_(allocator), page_id_(page_id) {}
   void Reset();
 
   PageAllocator* allocator_ = nullptr;
   int32_t page_id_ = -1;
 };
 
-// The pool of page ids [0, page_count) with a reference count each. Must outlive every handle. Thread-safe.
+// The pool of page ids [0, page_count) with a reference count each. Must outlive every handle.
+// Thread-safe.
 class PageAllocator {
  public:
   // Requires page_count in [0, 2^31).
@@ -50,8 +53,9 @@ class PageAllocator {
   PageAllocator(const PageAllocator&) = delete;
   PageAllocator& operator=(const PageAllocator&) = delete;
 
-  // Returns a page nobody refers to; the one freed last comes first, as it is the warmest in the caches.
-  // Its contents are whatever its last user left. RESOURCE_EXHAUSTED, naming the counts, when there is none.
+  // Returns a page nobody refers to; the one freed last comes first, as it is the warmest in the
+  // caches. Its contents are whatever its last user left. RESOURCE_EXHAUSTED, naming the counts,
+  // when there is none.
   absl::StatusOr<PageHandle> Allocate() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Number of pages nobody refers to, in [0, page_count()].

@@ -30,7 +30,8 @@ TEST(PageAllocatorTest, ReturnsEveryPageOnceUntilEmpty) {
 TEST(PageAllocatorTest, ReturnsResourceExhaustedWhenEmpty) {
   PageAllocator allocator(1);
   PHYLLO_ASSERT_OK_AND_ASSIGN(const PageHandle page, allocator.Allocate());
-  EXPECT_THAT(allocator.Allocate(), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("all 1 pages")));
+  EXPECT_THAT(allocator.Allocate(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("all 1 pages")));
 }
 
 TEST(PageAllocatorTest, ReturnsResourceExhaustedWhenThePoolHasNoPages) {

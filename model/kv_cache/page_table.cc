@@ -13,8 +13,9 @@ absl::Status PageTable::Resize(int64_t token_count) {
   while (pages_.size() < new_count) {
     absl::StatusOr<PageHandle> page = allocator_->Allocate();
     if (!page.ok()) {
-      const std::string message = absl::StrCat(page.status().message(), "; ", token_count, " tokens need ", new_count,
-                                               " pages of ", page_size_, ", the sequence has ", old_count);
+      const std::string message =
+          absl::StrCat(page.status().message(), "; ", token_count, " tokens need ", new_count,
+                       " pages of ", page_size_, ", the sequence has ", old_count);
       pages_.resize(old_count);
       page_ids_.resize(old_count);
       return absl::ResourceExhaustedError(message);

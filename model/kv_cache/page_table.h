@@ -1,6 +1,7 @@
 // The pages of one sequence.
 //   PageTable pages(cache.allocator(), cache.page_size());
-//   PHYLLO_RETURN_IF_ERROR(pages.Resize(first_position + row_count));  // before the step that writes these positions
+//   PHYLLO_RETURN_IF_ERROR(pages.Resize(first_position + row_count));  // before the step that
+//   writes these positions
 #ifndef PHYLLO_MODEL_KV_CACHE_PAGE_TABLE_H_
 #define PHYLLO_MODEL_KV_CACHE_PAGE_TABLE_H_
 
@@ -13,21 +14,25 @@
 
 namespace phyllo {
 
-// The list of pages that hold positions 0, 1, ... of one sequence: position p lives in slot p % page_size of page
-// page_ids()[p / page_size]. Owns one reference to each page. The same page may stand in the tables of several sequences
-// whose first tokens agree, as long as nobody writes to it any more. Thread-compatible.
+// The list of pages that hold positions 0, 1, ... of one sequence: position p lives in slot p %
+// page_size of page page_ids()[p / page_size]. Owns one reference to each page. The same page may
+// stand in the tables of several sequences whose first tokens agree, as long as nobody writes to it
+// any more. Thread-compatible.
 class PageTable {
  public:
   // Requires page_size > 0. The allocator must outlive the table.
-  PageTable(PageAllocator& allocator, int64_t page_size) : allocator_(&allocator), page_size_(page_size) {}
+  PageTable(PageAllocator& allocator, int64_t page_size)
+      : allocator_(&allocator), page_size_(page_size) {}
   PageTable(PageTable&&) = default;
   PageTable& operator=(PageTable&&) = default;
 
-  // Requires token_count >= 0. Takes or gives back pages so that the table holds exactly the ones that token_count
-  // tokens need. RESOURCE_EXHAUSTED when the pool is empty; the table is then as it was before.
+  // Requires token_count >= 0. Takes or gives back pages so that the table holds exactly the ones
+  // that token_count tokens need. RESOURCE_EXHAUSTED when the pool is empty; the table is then as
+  // it was before.
   absl::Status Resize(int64_t token_count);
 
-  // Appends a page that already holds the next page_size positions. Requires a handle that refers to a page.
+  // Appends a page that already holds the next page_size positions. Requires a handle that refers
+  // to a page.
   void AppendShared(PageHandle page);
 
   // Gives every page back. The same as Resize(0).
@@ -35,7 +40,8 @@ class PageTable {
 
   // Ids of the pages in order of position, [page_count].
   absl::Span<const int32_t> page_ids() const { return page_ids_; }
-  // The page that holds positions [index * page_size, ...). Requires index in [0, page_ids().size()).
+  // The page that holds positions [index * page_size, ...). Requires index in [0,
+  // page_ids().size()).
   const PageHandle& page(int64_t index) const { return pages_[index]; }
   // Number of tokens the held pages have room for.
   int64_t token_capacity() const { return static_cast<int64_t>(pages_.size()) * page_size_; }

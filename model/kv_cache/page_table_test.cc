@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 TEST(PageTableTest, HoldsAsManyPagesAsTheTokensNeed) {
   PageAllocator allocator(10);
   PageTable pages(allocator, /*page_size=*/4);
-  const std::vector<std::pair<int64_t, size_t>> cases = {{0, 0}, {1, 1}, {4, 1}, {5, 2}, {8, 2}, {33, 9}, {3, 1}};
+  const std::vector<std::pair<int64_t, size_t>> cases = {{0, 0}, {1, 1},  {4, 1}, {5, 2},
+                                                         {8, 2}, {33, 9}, {3, 1}};
   for (const auto& [token_count, page_count] : cases) {
     PHYLLO_ASSERT_OK(pages.Resize(token_count));
     EXPECT_EQ(pages.page_ids().size(), page_count) << token_count << " tokens";
@@ -36,7 +37,8 @@ TEST(PageTableTest, IsUnchangedWhenThePoolRunsOut) {
   PageAllocator allocator(3);
   PageTable pages(allocator, 4);
   PHYLLO_ASSERT_OK(pages.Resize(4));
-  EXPECT_THAT(pages.Resize(20), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("20 tokens need 5 pages of 4")));
+  EXPECT_THAT(pages.Resize(20), StatusIs(absl::StatusCode::kResourceExhausted,
+                                         HasSubstr("20 tokens need 5 pages of 4")));
   EXPECT_EQ(pages.page_ids().size(), 1);
   EXPECT_EQ(pages.token_capacity(), 4);
   EXPECT_EQ(allocator.free_count(), 2);

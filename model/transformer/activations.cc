@@ -7,8 +7,10 @@
 namespace phyllo {
 namespace {
 
-absl::StatusOr<LinearInput> NewLinearInput(int64_t rows, int64_t cols, Precision precision, HugePageArena& arena) {
-  PHYLLO_ASSIGN_OR_RETURN(std::byte* const data, arena.Allocate(LinearInput::BytesFor(rows, cols, precision)));
+absl::StatusOr<LinearInput> NewLinearInput(int64_t rows, int64_t cols, Precision precision,
+                                           HugePageArena& arena) {
+  PHYLLO_ASSIGN_OR_RETURN(std::byte* const data,
+                          arena.Allocate(LinearInput::BytesFor(rows, cols, precision)));
   return LinearInput{.precision = precision, .data = data, .rows = rows, .cols = cols};
 }
 
@@ -20,8 +22,9 @@ absl::StatusOr<MatrixView<float>> NewMatrix(int64_t rows, int64_t cols, HugePage
 
 }  // namespace
 
-absl::StatusOr<Activations> Activations::Create(const DecoderDescription& description, Precision precision,
-                                                int64_t max_rows, HugePageArena& arena) {
+absl::StatusOr<Activations> Activations::Create(const DecoderDescription& description,
+                                                Precision precision, int64_t max_rows,
+                                                HugePageArena& arena) {
   const AttentionDescription& layer_attention = description.layers[0].attention;
   const FeedForwardDescription& layer_feed_forward = description.layers[0].feed_forward;
   const int64_t head_dim = layer_attention.head_dim;
@@ -31,11 +34,13 @@ absl::StatusOr<Activations> Activations::Create(const DecoderDescription& descri
   const int64_t gate_up_cols = (layer_feed_forward.gated ? 2 : 1) * intermediate_size;
   const int64_t rope_cols = description.positions == PositionKind::kRope ? head_dim / 2 : 0;
   Activations result;
-  PHYLLO_ASSIGN_OR_RETURN(result.normed, NewLinearInput(max_rows, description.hidden_size, precision, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.normed,
+                          NewLinearInput(max_rows, description.hidden_size, precision, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.qkv, NewMatrix(max_rows, qkv_cols, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.attention, NewLinearInput(max_rows, query_cols, precision, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.gate_up, NewMatrix(max_rows, gate_up_cols, arena));
-  PHYLLO_ASSIGN_OR_RETURN(result.feed_forward, NewLinearInput(max_rows, intermediate_size, precision, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.feed_forward,
+                          NewLinearInput(max_rows, intermediate_size, precision, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.cos, NewMatrix(max_rows, rope_cols, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.sin, NewMatrix(max_rows, rope_cols, arena));
   return result;

@@ -7,14 +7,15 @@
 #include "model/ops/rope.h"
 #include "model/transformer/row_blocks.h"
 
-// Invariant: whatever is cut over threads is cut into rows, and the operations on rows do not look at their neighbours, so
-// the cut never shows in the result.
+// Invariant: whatever is cut over threads is cut into rows, and the operations on rows do not look
+// at their neighbours, so the cut never shows in the result.
 
 namespace phyllo {
 namespace {
 
 template <typename Out>
-void ApplyNormToRows(const StepContext& step, const NormWeights& norm, MatrixView<const float> x, const Out& out) {
+void ApplyNormToRows(const StepContext& step, const NormWeights& norm, MatrixView<const float> x,
+                     const Out& out) {
   const float eps = norm.description.eps;
   ForEachRowBlock(step.pool, x.rows, x.cols, [&](int64_t begin, int64_t count) {
     switch (norm.description.kind) {
@@ -22,7 +23,8 @@ void ApplyNormToRows(const StepContext& step, const NormWeights& norm, MatrixVie
         RmsNorm(step.kernels, x.SubRows(begin, count), norm.weight, eps, out.SubRows(begin, count));
         break;
       case NormKind::kLayerNorm:
-        LayerNorm(step.kernels, x.SubRows(begin, count), norm.weight, norm.bias, eps, out.SubRows(begin, count));
+        LayerNorm(step.kernels, x.SubRows(begin, count), norm.weight, norm.bias, eps,
+                  out.SubRows(begin, count));
         break;
     }
   });
@@ -42,8 +44,10 @@ ActivationKind KindOf(Activation activation) {
   return ActivationKind::kSilu;
 }
 
-// The norms of the heads and RoPE, on q [m, h * hd] and k [m, kv * hd] in place, whatever of them the layer has.
-void PrepareHeads(const StepContext& step, const LayerWeights& weights, MatrixView<float> q, MatrixView<float> k) {
+// The norms of the heads and RoPE, on q [m, h * hd] and k [m, kv * hd] in place, whatever of them
+// the layer has.
+void PrepareHeads(const StepContext& step, const LayerWeights& weights, MatrixView<float> q,
+                  MatrixView<float> k) {
   const AttentionDescription& attention = weights.description.attention;
   const float eps = weights.input_norm.description.eps;
   if (!attention.qk_norm && !attention.rope) return;
@@ -64,7 +68,8 @@ void PrepareHeads(const StepContext& step, const LayerWeights& weights, MatrixVi
 }
 
 // x += o_proj(attention(qkv_proj(normed))).
-void AddAttention(const StepContext& step, const LayerWeights& weights, const KvLayer& kv_layer, MatrixView<float> x) {
+void AddAttention(const StepContext& step, const LayerWeights& weights, const KvLayer& kv_layer,
+                  MatrixView<float> x) {
   const AttentionDescription& attention = weights.description.attention;
   const int64_t q_cols = attention.num_attention_heads * attention.head_dim;
   const int64_t kv_cols = attention.num_key_value_heads * attention.head_dim;
@@ -75,12 +80,14 @@ void AddAttention(const StepContext& step, const LayerWeights& weights, const Kv
   weights.qkv_proj.Forward(a.normed, a.qkv, step.pool, step.linear_scratch);
   PrepareHeads(step, weights, q, k);
   WriteKv(step.kernels, k, v, step.slices, kv_layer, step.pool);
-  Attend(step.kernels, {.num_attention_heads = attention.num_attention_heads, .scale = attention.scale}, q, step.slices,
-         kv_layer, a.attention, step.pool, step.attention_scratch);
+  Attend(step.kernels,
+         {.num_attention_heads = attention.num_attention_heads, .scale = attention.scale}, q,
+         step.slices, kv_layer, a.attention, step.pool, step.attention_scratch);
   weights.o_proj.ForwardAdd(a.attention, x, step.pool, step.linear_scratch);
 }
 
-// x += down_proj(act(gate) * up), gate and up being gate_up_proj(normed); plain: down_proj(act(up)).
+// x += down_proj(act(gate) * up), gate and up being gate_up_proj(normed); plain:
+// down_proj(act(up)).
 void AddFeedForward(const StepContext& step, const LayerWeights& weights, MatrixView<float> x) {
   const FeedForwardDescription& feed_forward = weights.description.feed_forward;
   const int64_t intermediate_size = feed_forward.intermediate_size;
@@ -102,11 +109,13 @@ void AddFeedForward(const StepContext& step, const LayerWeights& weights, Matrix
 
 }  // namespace
 
-void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x, const LinearInput& out) {
+void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x,
+               const LinearInput& out) {
   ApplyNormToRows(step, norm, x, out);
 }
 
-void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out) {
+void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x,
+               MatrixView<float> out) {
   ApplyNormToRows(step, norm, x, out);
 }
 

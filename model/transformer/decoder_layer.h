@@ -25,13 +25,18 @@ struct StepContext {
 };
 
 // out = norm(x): x [m, d], out [m, d]; rows in parallel.
-void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x, const LinearInput& out);
-void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out);
+void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x,
+               const LinearInput& out);
+void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x,
+               MatrixView<float> out);
 
-// The pre-norm decoder block (Vaswani et al. 2017 with the norms before the sublayers, as GPT-2 and Llama):
+// The pre-norm decoder block (Vaswani et al. 2017 with the norms before the sublayers, as GPT-2 and
+// Llama):
 //   x += o_proj(attention(q, k, v of norm(x)))
-//   x += down_proj(act(gate_proj(norm(x))) * up_proj(norm(x)))       plain: down_proj(act(up_proj(norm(x))))
-// hidden_states [m, d] is x, in and out. The keys and values of the rows are written to kv_layer. Does not allocate.
+//   x += down_proj(act(gate_proj(norm(x))) * up_proj(norm(x)))       plain:
+//   down_proj(act(up_proj(norm(x))))
+// hidden_states [m, d] is x, in and out. The keys and values of the rows are written to kv_layer.
+// Does not allocate.
 void RunDecoderLayer(const StepContext& step, const LayerWeights& weights, const KvLayer& kv_layer,
                      MatrixView<float> hidden_states);
 

@@ -10,8 +10,8 @@
 #include "model/config/weight_map.h"
 #include "model/tensor/dtype.h"
 
-// Invariant: CheckTensors has accepted the checkpoint before anything is packed, so that a bad file fails before memory
-// is taken, with all that is wrong in one message.
+// Invariant: CheckTensors has accepted the checkpoint before anything is packed, so that a bad file
+// fails before memory is taken, with all that is wrong in one message.
 
 namespace phyllo {
 namespace {
@@ -37,17 +37,22 @@ struct Part {
 // Reads the weights of one checkpoint into the arena of `weights`.
 class WeightLoader {
  public:
-  WeightLoader(const WeightMap& map, const Checkpoint& checkpoint, const DecoderWeightsOptions& options,
-               WeightRole head_role, DecoderWeights& weights)
-      : map_(map), checkpoint_(checkpoint), options_(options), head_role_(head_role), weights_(weights) {
+  WeightLoader(const WeightMap& map, const Checkpoint& checkpoint,
+               const DecoderWeightsOptions& options, WeightRole head_role, DecoderWeights& weights)
+      : map_(map),
+        checkpoint_(checkpoint),
+        options_(options),
+        head_role_(head_role),
+        weights_(weights) {
     for (const WeightSpec& spec : map_.specs) {
       if (IsWanted(spec)) total_bytes_ += FileBytes(spec);
     }
   }
 
-  // `layer` is the index in the model, -1 outside the layers; roles that the map does not hold are absent.
-  absl::StatusOr<NormWeights> LoadNorm(const NormDescription& description, WeightRole weight, WeightRole bias,
-                                       int64_t layer) {
+  // `layer` is the index in the model, -1 outside the layers; roles that the map does not hold are
+  // absent.
+  absl::StatusOr<NormWeights> LoadNorm(const NormDescription& description, WeightRole weight,
+                                       WeightRole bias, int64_t layer) {
     NormWeights norm = {.description = description};
     PHYLLO_ASSIGN_OR_RETURN(norm.weight, LoadVector(weight, layer));
     PHYLLO_ASSIGN_OR_RETURN(norm.bias, LoadVector(bias, layer));
@@ -59,7 +64,8 @@ class WeightLoader {
     const WeightSpec* const spec = map_.Find(role, layer);
     if (spec == nullptr) return absl::Span<const float>();
     PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(*spec, checkpoint_));
-    PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values, weights_.arena.AllocateSpan<float>(spec->rows));
+    PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values,
+                            weights_.arena.AllocateSpan<float>(spec->rows));
     ReadWeightRows(*spec, *tensor, 0, values);
     ReportDone(*spec);
     return values;
@@ -71,14 +77,16 @@ class WeightLoader {
     int64_t in_features = 0;
     for (const Part& part : parts) {
       const WeightSpec* const spec = map_.Find(part.weight, layer);
-      if (spec == nullptr) return absl::InternalError(absl::StrCat("no weight ", WeightRoleName(part.weight)));
+      if (spec == nullptr)
+        return absl::InternalError(absl::StrCat("no weight ", WeightRoleName(part.weight)));
       out_features += spec->rows;
       in_features = spec->columns;
     }
-    PHYLLO_ASSIGN_OR_RETURN(
-        PackedLinear linear,
-        PackedLinear::Create({.in_features = in_features, .out_features = out_features, .precision = options_.precision},
-                             *weights_.kernels, weights_.arena));
+    PHYLLO_ASSIGN_OR_RETURN(PackedLinear linear,
+                            PackedLinear::Create({.in_features = in_features,
+                                                  .out_features = out_features,
+                                                  .precision = options_.precision},
+                                                 *weights_.kernels, weights_.arena));
     int64_t row_begin = 0;
     for (const Part& part : parts) {
       const WeightSpec& spec = *map_.Find(part.weight, layer);
@@ -93,8 +101,10 @@ class WeightLoader {
 
  private:
   bool IsWanted(const WeightSpec& spec) const {
-    if (spec.layer >= 0) return spec.layer >= options_.first_layer && spec.layer < options_.last_layer;
-    const bool embedding = spec.role == WeightRole::kEmbedTokens || spec.role == WeightRole::kEmbedPositions;
+    if (spec.layer >= 0)
+      return spec.layer >= options_.first_layer && spec.layer < options_.last_layer;
+    const bool embedding =
+        spec.role == WeightRole::kEmbedTokens || spec.role == WeightRole::kEmbedPositions;
     return options_.head && (spec.role == head_role_ || !embedding);
   }
 
@@ -127,26 +137,34 @@ class WeightLoader {
   int64_t total_bytes_ = 0;
 };
 
-absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, int64_t layer, WeightLoader& loader) {
+absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, int64_t layer,
+                                       WeightLoader& loader) {
   using Role = WeightRole;
   const LayerDescription& layer_description = description.layers[layer];
-  PHYLLO_ASSIGN_OR_RETURN(NormWeights input_norm,
-                          loader.LoadNorm(description.norm, Role::kInputNorm, Role::kInputNormBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(PackedLinear qkv_proj, loader.LoadLinear({{Role::kQProj, Role::kQProjBias},
-                                                                    {Role::kKProj, Role::kKProjBias},
-                                                                    {Role::kVProj, Role::kVProjBias}},
-                                                                   layer));
-  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<const float> q_norm, loader.LoadVector(Role::kQNorm, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<const float> k_norm, loader.LoadVector(Role::kKNorm, layer));
-  PHYLLO_ASSIGN_OR_RETURN(PackedLinear o_proj, loader.LoadLinear({{Role::kOProj, Role::kOProjBias}}, layer));
   PHYLLO_ASSIGN_OR_RETURN(
-      NormWeights post_attention_norm,
-      loader.LoadNorm(description.norm, Role::kPostAttentionNorm, Role::kPostAttentionNormBias, layer));
+      NormWeights input_norm,
+      loader.LoadNorm(description.norm, Role::kInputNorm, Role::kInputNormBias, layer));
+  PHYLLO_ASSIGN_OR_RETURN(PackedLinear qkv_proj,
+                          loader.LoadLinear({{Role::kQProj, Role::kQProjBias},
+                                             {Role::kKProj, Role::kKProjBias},
+                                             {Role::kVProj, Role::kVProjBias}},
+                                            layer));
+  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<const float> q_norm,
+                          loader.LoadVector(Role::kQNorm, layer));
+  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<const float> k_norm,
+                          loader.LoadVector(Role::kKNorm, layer));
+  PHYLLO_ASSIGN_OR_RETURN(PackedLinear o_proj,
+                          loader.LoadLinear({{Role::kOProj, Role::kOProjBias}}, layer));
+  PHYLLO_ASSIGN_OR_RETURN(NormWeights post_attention_norm,
+                          loader.LoadNorm(description.norm, Role::kPostAttentionNorm,
+                                          Role::kPostAttentionNormBias, layer));
   std::vector<Part> gate_up;
-  if (layer_description.feed_forward.gated) gate_up.push_back({Role::kGateProj, Role::kGateProjBias});
+  if (layer_description.feed_forward.gated)
+    gate_up.push_back({Role::kGateProj, Role::kGateProjBias});
   gate_up.push_back({Role::kUpProj, Role::kUpProjBias});
   PHYLLO_ASSIGN_OR_RETURN(PackedLinear gate_up_proj, loader.LoadLinear(gate_up, layer));
-  PHYLLO_ASSIGN_OR_RETURN(PackedLinear down_proj, loader.LoadLinear({{Role::kDownProj, Role::kDownProjBias}}, layer));
+  PHYLLO_ASSIGN_OR_RETURN(PackedLinear down_proj,
+                          loader.LoadLinear({{Role::kDownProj, Role::kDownProjBias}}, layer));
   return LayerWeights{.description = layer_description,
                       .input_norm = input_norm,
                       .qkv_proj = std::move(qkv_proj),
@@ -158,22 +176,27 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
                       .down_proj = std::move(down_proj)};
 }
 
-absl::StatusOr<HeadWeights> LoadHead(const DecoderDescription& description, WeightRole head_role, WeightLoader& loader) {
-  PHYLLO_ASSIGN_OR_RETURN(NormWeights final_norm, loader.LoadNorm(description.norm, WeightRole::kFinalNorm,
-                                                                  WeightRole::kFinalNormBias, /*layer=*/-1));
-  PHYLLO_ASSIGN_OR_RETURN(PackedLinear lm_head, loader.LoadLinear({{head_role, WeightRole::kLmHeadBias}}, /*layer=*/-1));
+absl::StatusOr<HeadWeights> LoadHead(const DecoderDescription& description, WeightRole head_role,
+                                     WeightLoader& loader) {
+  PHYLLO_ASSIGN_OR_RETURN(NormWeights final_norm,
+                          loader.LoadNorm(description.norm, WeightRole::kFinalNorm,
+                                          WeightRole::kFinalNormBias, /*layer=*/-1));
+  PHYLLO_ASSIGN_OR_RETURN(PackedLinear lm_head,
+                          loader.LoadLinear({{head_role, WeightRole::kLmHeadBias}}, /*layer=*/-1));
   return HeadWeights{.final_norm = final_norm, .lm_head = std::move(lm_head)};
 }
 
 }  // namespace
 
-absl::StatusOr<DecoderWeights> DecoderWeights::Load(const DecoderDescription& description, const Checkpoint& checkpoint,
+absl::StatusOr<DecoderWeights> DecoderWeights::Load(const DecoderDescription& description,
+                                                    const Checkpoint& checkpoint,
                                                     const DecoderWeightsOptions& options) {
   const WeightMap map = BuildWeightMap(description);
   PHYLLO_RETURN_IF_ERROR(CheckTensors(map, checkpoint));
   DecoderWeights weights;
   weights.kernels = std::make_unique<LinearKernels>();
-  const WeightRole head_role = description.tie_word_embeddings ? WeightRole::kEmbedTokens : WeightRole::kLmHead;
+  const WeightRole head_role =
+      description.tie_word_embeddings ? WeightRole::kEmbedTokens : WeightRole::kLmHead;
   WeightLoader loader(map, checkpoint, options, head_role, weights);
   weights.layers.reserve(options.last_layer - options.first_layer);
   for (int64_t layer = options.first_layer; layer < options.last_layer; ++layer) {

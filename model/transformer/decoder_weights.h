@@ -35,7 +35,8 @@ struct LayerWeights {
   absl::Span<const float> k_norm;  // [hd], or empty
   PackedLinear o_proj;             // [d, h * hd]
   NormWeights post_attention_norm;
-  PackedLinear gate_up_proj;  // gate, up: [2 * intermediate_size, d]; if not gated only up: [intermediate_size, d]
+  PackedLinear gate_up_proj;  // gate, up: [2 * intermediate_size, d]; if not gated only up:
+                              // [intermediate_size, d]
   PackedLinear down_proj;     // [d, intermediate_size]
 };
 
@@ -54,12 +55,16 @@ struct DecoderWeightsOptions {
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
 };
 
-// Owns the memory all spans and matrices above lie in. Movable; immutable after Load, hence thread-safe.
+// Owns the memory all spans and matrices above lie in. Movable; immutable after Load, hence
+// thread-safe.
 struct DecoderWeights {
-  // Packs straight from the memory map: beside the packed weights no copy is made. Requires 0 <= first_layer <= last_layer
-  // <= num_hidden_layers. INVALID_ARGUMENT lists the tensors that are missing, superfluous or mis-shaped;
-  // FAILED_PRECONDITION when this CPU has no kernels for the precision; RESOURCE_EXHAUSTED when memory runs out.
-  static absl::StatusOr<DecoderWeights> Load(const DecoderDescription& description, const Checkpoint& checkpoint,
+  // Packs straight from the memory map: beside the packed weights no copy is made. Requires 0 <=
+  // first_layer <= last_layer
+  // <= num_hidden_layers. INVALID_ARGUMENT lists the tensors that are missing, superfluous or
+  // mis-shaped; FAILED_PRECONDITION when this CPU has no kernels for the precision;
+  // RESOURCE_EXHAUSTED when memory runs out.
+  static absl::StatusOr<DecoderWeights> Load(const DecoderDescription& description,
+                                             const Checkpoint& checkpoint,
                                              const DecoderWeightsOptions& options);
 
   std::unique_ptr<LinearKernels> kernels;

@@ -10,8 +10,9 @@
 
 namespace phyllo {
 
-// Calls function(begin, count) for blocks that cover rows [0, rows) once, in parallel where it pays: `cols` says how many
-// elements a row has. The function must treat each row by itself, so that the cut never shows in the result.
+// Calls function(begin, count) for blocks that cover rows [0, rows) once, in parallel where it
+// pays: `cols` says how many elements a row has. The function must treat each row by itself, so
+// that the cut never shows in the result.
 inline void ForEachRowBlock(ThreadPool& pool, int64_t rows, int64_t cols,
                             absl::FunctionRef<void(int64_t begin, int64_t count)> function) {
   constexpr int64_t kParallelElements = 16384;  // below it the hand-over costs more than the work
@@ -20,7 +21,8 @@ inline void ForEachRowBlock(ThreadPool& pool, int64_t rows, int64_t cols,
     function(0, rows);
     return;
   }
-  const int64_t rows_per_task = std::clamp<int64_t>(rows / (4 * pool.num_threads()), 1, kMostRowsPerTask);
+  const int64_t rows_per_task =
+      std::clamp<int64_t>(rows / (4 * pool.num_threads()), 1, kMostRowsPerTask);
   pool.ParallelFor((rows + rows_per_task - 1) / rows_per_task, [&](int64_t task, int /*worker*/) {
     const int64_t begin = task * rows_per_task;
     function(begin, std::min(rows_per_task, rows - begin));

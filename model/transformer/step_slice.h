@@ -10,12 +10,14 @@ namespace phyllo {
 
 // The rows of one sequence in a step: consecutive positions of it.
 struct StepSlice {
-  int64_t row_begin = 0;       // rows [row_begin, row_begin + row_count) of hidden_states
-  int64_t row_count = 0;       // >= 1; 1 in decode, a chunk of the prompt in prefill
-  int64_t first_position = 0;  // of row_begin: the number of tokens of the sequence already in the cache
-  // Tokens of the whole prompt, those not yet computed included. Only RoPE type dynamic looks at it: there the rotation
-  // of a position depends on the length of the prompt it belongs to, however the prompt is cut into chunks (rope.h).
-  int64_t prompt_length = 0;  // >= 1
+  int64_t row_begin = 0;  // rows [row_begin, row_begin + row_count) of hidden_states
+  int64_t row_count = 0;  // >= 1; 1 in decode, a chunk of the prompt in prefill
+  int64_t first_position =
+      0;  // of row_begin: the number of tokens of the sequence already in the cache
+  // Tokens of the whole prompt, those not yet computed included. Only RoPE type dynamic looks at
+  // it: there the rotation of a position depends on the length of the prompt it belongs to, however
+  // the prompt is cut into chunks (rope.h).
+  int64_t prompt_length = 0;         // >= 1
   const PageTable* pages = nullptr;  // not null; with room for first_position + row_count tokens
 };
 

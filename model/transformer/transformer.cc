@@ -19,8 +19,9 @@
 #include "model/transformer/decoder_weights.h"
 #include "model/transformer/row_blocks.h"
 
-// Invariants: everything a step writes was sized by Load, so Forward and ComputeLogits allocate nothing; a step is checked
-// whole before its first write, so a refused step leaves hidden_states and the pages as they were.
+// Invariants: everything a step writes was sized by Load, so Forward and ComputeLogits allocate
+// nothing; a step is checked whole before its first write, so a refused step leaves hidden_states
+// and the pages as they were.
 
 namespace phyllo {
 
@@ -38,18 +39,23 @@ struct Transformer::Impl {
   LinearInput logits_input;  // [max_logits_rows, d]
   std::optional<LinearScratch> linear_scratch;
   std::optional<AttentionScratch> attention_scratch;
-  std::vector<SequenceSlice> slices;           // [max_rows], of the current step
-  std::vector<float> dynamic_frequencies;      // [rotary_dim / 2]
+  std::vector<SequenceSlice> slices;       // [max_rows], of the current step
+  std::vector<float> dynamic_frequencies;  // [rotary_dim / 2]
 
-  bool has_dynamic_rope() const { return rope.has_value() && rope->length_limit() < std::numeric_limits<int64_t>::max(); }
+  bool has_dynamic_rope() const {
+    return rope.has_value() && rope->length_limit() < std::numeric_limits<int64_t>::max();
+  }
   int64_t max_positions() const {
-    return has_dynamic_rope() ? std::numeric_limits<int32_t>::max() : description.max_position_embeddings;
+    return has_dynamic_rope() ? std::numeric_limits<int32_t>::max()
+                              : description.max_position_embeddings;
   }
   absl::Status AllocateBuffers();
-  absl::Status CheckStep(absl::Span<const StepSlice> step_slices, MatrixView<const float> hidden_states) const;
+  absl::Status CheckStep(absl::Span<const StepSlice> step_slices,
+                         MatrixView<const float> hidden_states) const;
   absl::Status CheckSlice(const StepSlice& slice, int64_t expected_row) const;
   void FillRotations(absl::Span<const StepSlice> step_slices, const Activations& step_activations);
-  StepContext MakeContext(absl::Span<const SequenceSlice> step_slices, const Activations& step_activations) {
+  StepContext MakeContext(absl::Span<const SequenceSlice> step_slices,
+                          const Activations& step_activations) {
     return {.kernels = kernels,
             .pool = *pool,
             .linear_scratch = *linear_scratch,
@@ -63,30 +69,36 @@ namespace {
 
 absl::Status CheckOption(absl::string_view name, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("transformer option ", name, " is ", value, ", must be in [", low, ", ", high, "]"));
+  return absl::InvalidArgumentError(absl::StrCat("transformer option ", name, " is ", value,
+                                                 ", must be in [", low, ", ", high, "]"));
 }
 
-absl::Status CheckOptions(const TransformerOptions& options, const DecoderDescription& description) {
+absl::Status CheckOptions(const TransformerOptions& options,
+                          const DecoderDescription& description) {
   constexpr int64_t kMaxRows = int64_t{1} << 20;
   const int64_t num_hidden_layers = description.num_hidden_layers();
   PHYLLO_RETURN_IF_ERROR(CheckOption("last_layer", options.last_layer, 1, num_hidden_layers));
-  PHYLLO_RETURN_IF_ERROR(CheckOption("first_layer", options.first_layer, 0, options.last_layer - 1));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("first_layer", options.first_layer, 0, options.last_layer - 1));
   PHYLLO_RETURN_IF_ERROR(CheckOption("max_rows", options.max_rows, 1, kMaxRows));
   PHYLLO_RETURN_IF_ERROR(CheckOption("max_logits_rows", options.max_logits_rows, 1, kMaxRows));
-  return CheckOption("kv_page_count", options.kv_page_count, 1, std::numeric_limits<int32_t>::max());
+  return CheckOption("kv_page_count", options.kv_page_count, 1,
+                     std::numeric_limits<int32_t>::max());
 }
 
 // What the description may say and this class does not compute.
 absl::Status CheckSupported(const DecoderDescription& description) {
   for (const LayerDescription& layer : description.layers) {
-    if (layer.attention.sliding_window.has_value()) return absl::UnimplementedError("sliding_window is not supported");
-    const bool same_sizes =
-        layer.attention.num_attention_heads == description.layers[0].attention.num_attention_heads &&
-        layer.attention.num_key_value_heads == description.layers[0].attention.num_key_value_heads &&
-        layer.attention.head_dim == description.layers[0].attention.head_dim &&
-        layer.feed_forward.gated == description.layers[0].feed_forward.gated &&
-        layer.feed_forward.intermediate_size == description.layers[0].feed_forward.intermediate_size;
+    if (layer.attention.sliding_window.has_value())
+      return absl::UnimplementedError("sliding_window is not supported");
+    const bool same_sizes = layer.attention.num_attention_heads ==
+                                description.layers[0].attention.num_attention_heads &&
+                            layer.attention.num_key_value_heads ==
+                                description.layers[0].attention.num_key_value_heads &&
+                            layer.attention.head_dim == description.layers[0].attention.head_dim &&
+                            layer.feed_forward.gated == description.layers[0].feed_forward.gated &&
+                            layer.feed_forward.intermediate_size ==
+                                description.layers[0].feed_forward.intermediate_size;
     if (!same_sizes) return absl::UnimplementedError("layers of different sizes are not supported");
   }
   return absl::OkStatus();
@@ -104,14 +116,17 @@ KvLayout LayoutOf(const DecoderDescription& description, const TransformerOption
 
 absl::Status Transformer::Impl::AllocateBuffers() {
   const int num_workers = pool->num_threads();
-  PHYLLO_ASSIGN_OR_RETURN(activations, Activations::Create(description, options.precision, options.max_rows, arena));
+  PHYLLO_ASSIGN_OR_RETURN(
+      activations, Activations::Create(description, options.precision, options.max_rows, arena));
   PHYLLO_ASSIGN_OR_RETURN(linear_scratch, LinearScratch::Create(num_workers, arena));
-  PHYLLO_ASSIGN_OR_RETURN(attention_scratch,
-                          AttentionScratch::Create(kv_cache->layout(), num_workers, options.max_rows, arena));
+  PHYLLO_ASSIGN_OR_RETURN(
+      attention_scratch,
+      AttentionScratch::Create(kv_cache->layout(), num_workers, options.max_rows, arena));
   if (weights.head.has_value()) {
     const int64_t rows = options.max_logits_rows;
     const int64_t cols = description.hidden_size;
-    PHYLLO_ASSIGN_OR_RETURN(std::byte* const data, arena.Allocate(LinearInput::BytesFor(rows, cols, options.precision)));
+    PHYLLO_ASSIGN_OR_RETURN(std::byte* const data,
+                            arena.Allocate(LinearInput::BytesFor(rows, cols, options.precision)));
     logits_input = {.precision = options.precision, .data = data, .rows = rows, .cols = cols};
   }
   slices.resize(options.max_rows);
@@ -121,22 +136,26 @@ absl::Status Transformer::Impl::AllocateBuffers() {
 
 absl::Status Transformer::Impl::CheckSlice(const StepSlice& slice, int64_t expected_row) const {
   if (slice.row_begin != expected_row || slice.row_count < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("slice of ", slice.row_count, " rows begins at row ", slice.row_begin,
-                                                   ", must have at least one and begin at row ", expected_row));
+    return absl::InvalidArgumentError(
+        absl::StrCat("slice of ", slice.row_count, " rows begins at row ", slice.row_begin,
+                     ", must have at least one and begin at row ", expected_row));
   }
   if (slice.first_position < 0 || slice.prompt_length < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("first_position ", slice.first_position, " must be at least 0 and ",
-                                                   "prompt_length ", slice.prompt_length, " at least 1"));
+    return absl::InvalidArgumentError(absl::StrCat("first_position ", slice.first_position,
+                                                   " must be at least 0 and ", "prompt_length ",
+                                                   slice.prompt_length, " at least 1"));
   }
   const int64_t end = slice.first_position + slice.row_count;
   if (end > max_positions()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("position ", end - 1, " is beyond the model's last one, ", max_positions() - 1));
-  }
-  if (slice.pages == nullptr || slice.pages->page_size() != options.page_size || slice.pages->token_capacity() < end) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the page table has room for ", slice.pages == nullptr ? 0 : slice.pages->token_capacity(), " tokens in pages of ",
-        slice.pages == nullptr ? 0 : slice.pages->page_size(), ", needed are ", end, " in pages of ", options.page_size));
+        "position ", end - 1, " is beyond the model's last one, ", max_positions() - 1));
+  }
+  if (slice.pages == nullptr || slice.pages->page_size() != options.page_size ||
+      slice.pages->token_capacity() < end) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the page table has room for ", slice.pages == nullptr ? 0 : slice.pages->token_capacity(),
+        " tokens in pages of ", slice.pages == nullptr ? 0 : slice.pages->page_size(),
+        ", needed are ", end, " in pages of ", options.page_size));
   }
   return absl::OkStatus();
 }
@@ -144,12 +163,13 @@ absl::Status Transformer::Impl::CheckSlice(const StepSlice& slice, int64_t expec
 absl::Status Transformer::Impl::CheckStep(absl::Span<const StepSlice> step_slices,
                                           MatrixView<const float> hidden_states) const {
   if (hidden_states.rows < 1 || hidden_states.rows > options.max_rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a step of ", hidden_states.rows, " rows, must be in [1, ", options.max_rows, "]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a step of ", hidden_states.rows, " rows, must be in [1, ", options.max_rows, "]"));
   }
   if (hidden_states.cols != description.hidden_size) {
     return absl::InvalidArgumentError(absl::StrCat("hidden_states has ", hidden_states.cols,
-                                                   " columns, hidden_size is ", description.hidden_size));
+                                                   " columns, hidden_size is ",
+                                                   description.hidden_size));
   }
   int64_t covered_rows = 0;
   for (const StepSlice& slice : step_slices) {
@@ -157,13 +177,14 @@ absl::Status Transformer::Impl::CheckStep(absl::Span<const StepSlice> step_slice
     covered_rows += slice.row_count;
   }
   if (covered_rows != hidden_states.rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the slices cover ", covered_rows, " rows, hidden_states has ", hidden_states.rows));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the slices cover ", covered_rows, " rows, hidden_states has ", hidden_states.rows));
   }
   return absl::OkStatus();
 }
 
-void Transformer::Impl::FillRotations(absl::Span<const StepSlice> step_slices, const Activations& step_activations) {
+void Transformer::Impl::FillRotations(absl::Span<const StepSlice> step_slices,
+                                      const Activations& step_activations) {
   if (!rope.has_value()) return;
   const float attention_factor = rope->attention_factor();
   for (const StepSlice& slice : step_slices) {
@@ -174,22 +195,27 @@ void Transformer::Impl::FillRotations(absl::Span<const StepSlice> step_slices, c
                      absl::MakeSpan(step_activations.sin.Row(row), frequencies.size()));
     };
     const int64_t last_position = slice.first_position + slice.row_count - 1;
-    if (RopeFrequencies::RotationLength(last_position, slice.prompt_length) <= rope->length_limit()) {
+    if (RopeFrequencies::RotationLength(last_position, slice.prompt_length) <=
+        rope->length_limit()) {
       // A sine costs about as much as 16 multiplications, hence the weight of a column.
-      ForEachRowBlock(*pool, slice.row_count, 16 * step_activations.cos.cols, [&](int64_t begin, int64_t count) {
-        for (int64_t i = begin; i < begin + count; ++i) fill_row(slice.row_begin + i, rope->inverse_frequencies());
-      });
+      ForEachRowBlock(*pool, slice.row_count, 16 * step_activations.cos.cols,
+                      [&](int64_t begin, int64_t count) {
+                        for (int64_t i = begin; i < begin + count; ++i)
+                          fill_row(slice.row_begin + i, rope->inverse_frequencies());
+                      });
       continue;
     }
     for (int64_t i = 0; i < slice.row_count; ++i) {
-      rope->ForLength(RopeFrequencies::RotationLength(slice.first_position + i, slice.prompt_length),
-                      absl::MakeSpan(dynamic_frequencies));
+      rope->ForLength(
+          RopeFrequencies::RotationLength(slice.first_position + i, slice.prompt_length),
+          absl::MakeSpan(dynamic_frequencies));
       fill_row(slice.row_begin + i, dynamic_frequencies);
     }
   }
 }
 
-absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig& config, const Checkpoint& checkpoint,
+absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig& config,
+                                                               const Checkpoint& checkpoint,
                                                                ThreadPool& thread_pool,
                                                                const TransformerOptions& options) {
   auto impl = std::make_unique<Impl>();
@@ -203,12 +229,13 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
   impl->pool = &thread_pool;
 
   const int64_t layer_count = impl->options.last_layer - impl->options.first_layer;
-  PHYLLO_ASSIGN_OR_RETURN(impl->kv_cache,
-                          KvCache::Create(LayoutOf(description, options), layer_count, options.kv_page_count));
+  PHYLLO_ASSIGN_OR_RETURN(impl->kv_cache, KvCache::Create(LayoutOf(description, options),
+                                                          layer_count, options.kv_page_count));
   if (description.positions == PositionKind::kRope) {
-    PHYLLO_ASSIGN_OR_RETURN(impl->rope,
-                            RopeFrequencies::Create(description.rope, description.layers[0].attention.head_dim,
-                                                    description.max_position_embeddings));
+    PHYLLO_ASSIGN_OR_RETURN(
+        impl->rope,
+        RopeFrequencies::Create(description.rope, description.layers[0].attention.head_dim,
+                                description.max_position_embeddings));
   }
   const DecoderWeightsOptions weights_options = {
       .precision = options.precision,
@@ -216,7 +243,8 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
       .last_layer = impl->options.last_layer,
       .head = impl->options.last_layer == description.num_hidden_layers(),
       .progress = options.progress};
-  PHYLLO_ASSIGN_OR_RETURN(impl->weights, DecoderWeights::Load(description, checkpoint, weights_options));
+  PHYLLO_ASSIGN_OR_RETURN(impl->weights,
+                          DecoderWeights::Load(description, checkpoint, weights_options));
   PHYLLO_RETURN_IF_ERROR(impl->AllocateBuffers());
   return std::unique_ptr<Transformer>(new Transformer(std::move(impl)));
 }
@@ -224,8 +252,8 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
 Transformer::Transformer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Transformer::~Transformer() = default;
 
-absl::Status Transformer::Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states,
-                                  const LayerObserver* observer) {
+absl::Status Transformer::Forward(absl::Span<const StepSlice> slices,
+                                  MatrixView<float> hidden_states, const LayerObserver* observer) {
   PHYLLO_RETURN_IF_ERROR(impl_->CheckStep(slices, hidden_states));
   const Activations activations = impl_->activations.FirstRows(hidden_states.rows);
   for (size_t i = 0; i < slices.size(); ++i) {
@@ -235,7 +263,8 @@ absl::Status Transformer::Forward(absl::Span<const StepSlice> slices, MatrixView
                         .page_table = slices[i].pages->page_ids()};
   }
   impl_->FillRotations(slices, activations);
-  const StepContext step = impl_->MakeContext(absl::MakeSpan(impl_->slices).first(slices.size()), activations);
+  const StepContext step =
+      impl_->MakeContext(absl::MakeSpan(impl_->slices).first(slices.size()), activations);
   for (size_t i = 0; i < impl_->weights.layers.size(); ++i) {
     RunDecoderLayer(step, impl_->weights.layers[i], impl_->kv_cache->layer(i), hidden_states);
     if (observer != nullptr) (*observer)(impl_->options.first_layer + i, hidden_states);
@@ -243,21 +272,26 @@ absl::Status Transformer::Forward(absl::Span<const StepSlice> slices, MatrixView
   return absl::OkStatus();
 }
 
-absl::Status Transformer::ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
+absl::Status Transformer::ComputeLogits(absl::Span<const int64_t> rows,
+                                        MatrixView<const float> hidden_states,
                                         MatrixView<float> logits) {
-  if (!impl_->weights.head.has_value()) return absl::FailedPreconditionError("the last layer is not loaded: no LM head");
+  if (!impl_->weights.head.has_value())
+    return absl::FailedPreconditionError("the last layer is not loaded: no LM head");
   const int64_t row_count = static_cast<int64_t>(rows.size());
   if (row_count < 1 || row_count > impl_->options.max_logits_rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("logits of ", row_count, " rows, must be in [1, ", impl_->options.max_logits_rows, "]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "logits of ", row_count, " rows, must be in [1, ", impl_->options.max_logits_rows, "]"));
   }
-  if (logits.rows != row_count || logits.cols != description().vocab_size || hidden_states.cols != description().hidden_size) {
-    return absl::InvalidArgumentError(absl::StrCat("logits [", logits.rows, ", ", logits.cols, "] must be [", row_count,
-                                                   ", ", description().vocab_size, "]"));
+  if (logits.rows != row_count || logits.cols != description().vocab_size ||
+      hidden_states.cols != description().hidden_size) {
+    return absl::InvalidArgumentError(absl::StrCat("logits [", logits.rows, ", ", logits.cols,
+                                                   "] must be [", row_count, ", ",
+                                                   description().vocab_size, "]"));
   }
   for (const int64_t row : rows) {
     if (row < 0 || row >= hidden_states.rows) {
-      return absl::InvalidArgumentError(absl::StrCat("row ", row, " must be in [0, ", hidden_states.rows, ")"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("row ", row, " must be in [0, ", hidden_states.rows, ")"));
     }
   }
   const HeadWeights& head = *impl_->weights.head;
@@ -270,14 +304,18 @@ absl::Status Transformer::ComputeLogits(absl::Span<const int64_t> rows, MatrixVi
   return absl::OkStatus();
 }
 
-absl::Status Transformer::ApplyFinalNorm(MatrixView<const float> hidden_states, MatrixView<float> out) {
-  if (!impl_->weights.head.has_value()) return absl::FailedPreconditionError("the last layer is not loaded: no final norm");
-  if (hidden_states.cols != description().hidden_size || out.cols != hidden_states.cols || out.rows != hidden_states.rows) {
-    return absl::InvalidArgumentError(absl::StrCat("final norm of [", hidden_states.rows, ", ", hidden_states.cols,
-                                                   "] into [", out.rows, ", ", out.cols, "], hidden_size is ",
-                                                   description().hidden_size));
+absl::Status Transformer::ApplyFinalNorm(MatrixView<const float> hidden_states,
+                                         MatrixView<float> out) {
+  if (!impl_->weights.head.has_value())
+    return absl::FailedPreconditionError("the last layer is not loaded: no final norm");
+  if (hidden_states.cols != description().hidden_size || out.cols != hidden_states.cols ||
+      out.rows != hidden_states.rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("final norm of [", hidden_states.rows, ", ", hidden_states.cols, "] into [",
+                     out.rows, ", ", out.cols, "], hidden_size is ", description().hidden_size));
   }
-  ApplyNorm(impl_->MakeContext({}, impl_->activations), impl_->weights.head->final_norm, hidden_states, out);
+  ApplyNorm(impl_->MakeContext({}, impl_->activations), impl_->weights.head->final_norm,
+            hidden_states, out);
   return absl::OkStatus();
 }
 

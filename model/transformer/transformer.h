@@ -1,10 +1,10 @@
 // The forward pass of a decoder-only model, or of a range of its layers.
-//   PHYLLO_ASSIGN_OR_RETURN(const auto transformer, Transformer::Load(config, checkpoint, thread_pool, options));
-//   PageTable pages(transformer->kv_cache().allocator(), options.page_size);
-//   PHYLLO_RETURN_IF_ERROR(pages.Resize(n));
-//   const StepSlice slice = {.row_begin = 0, .row_count = n, .first_position = 0, .prompt_length = n, .pages = &pages};
-//   PHYLLO_RETURN_IF_ERROR(transformer->Forward({slice}, hidden_states));  // embeddings in, hidden states out
-//   PHYLLO_RETURN_IF_ERROR(transformer->ComputeLogits({n - 1}, hidden_states, logits));
+//   PHYLLO_ASSIGN_OR_RETURN(const auto transformer, Transformer::Load(config, checkpoint,
+//   thread_pool, options)); PageTable pages(transformer->kv_cache().allocator(),
+//   options.page_size); PHYLLO_RETURN_IF_ERROR(pages.Resize(n)); const StepSlice slice =
+//   {.row_begin = 0, .row_count = n, .first_position = 0, .prompt_length = n, .pages = &pages};
+//   PHYLLO_RETURN_IF_ERROR(transformer->Forward({slice}, hidden_states));  // embeddings in, hidden
+//   states out PHYLLO_RETURN_IF_ERROR(transformer->ComputeLogits({n - 1}, hidden_states, logits));
 #ifndef PHYLLO_MODEL_TRANSFORMER_TRANSFORMER_H_
 #define PHYLLO_MODEL_TRANSFORMER_TRANSFORMER_H_
 
@@ -27,12 +27,12 @@
 namespace phyllo {
 
 struct TransformerOptions {
-  // Type of the operands of the matrix products and of the KV cache. The residual stream, norms, softmax and logits are
-  // f32 in both.
+  // Type of the operands of the matrix products and of the KV cache. The residual stream, norms,
+  // softmax and logits are f32 in both.
   Precision precision = Precision::kF32;
 
-  // The layers [first_layer, last_layer) of the model; last_layer -1 means num_hidden_layers. The final norm and the LM
-  // head are loaded if the last layer of the model is among them.
+  // The layers [first_layer, last_layer) of the model; last_layer -1 means num_hidden_layers. The
+  // final norm and the LM head are loaded if the last layer of the model is among them.
   int64_t first_layer = 0;
   int64_t last_layer = -1;
 
@@ -42,50 +42,59 @@ struct TransformerOptions {
   int64_t page_size = 64;      // tokens a KV page
   int64_t kv_page_count = 64;  // pages of the cache; memory is committed when first used
 
-  // If set, called on the loading thread after each tensor with the bytes of the checkpoint done and to do.
+  // If set, called on the loading thread after each tensor with the bytes of the checkpoint done
+  // and to do.
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
 };
 
 // Called after each layer with its output, the residual stream [m, d]. For tests and tools.
 using LayerObserver = std::function<void(int64_t layer, MatrixView<const float> hidden_states)>;
 
-// Owns the packed weights, the KV cache and every buffer of the step, all made by Load. A row's result depends on the
-// tokens of its sequence only: not on the other rows of the step, on how the prompt was cut into steps, on the pages it
-// lies in, or on the number of threads. Thread-compatible: one step at a time; the thread pool is used by it alone.
+// Owns the packed weights, the KV cache and every buffer of the step, all made by Load. A row's
+// result depends on the tokens of its sequence only: not on the other rows of the step, on how the
+// prompt was cut into steps, on the pages it lies in, or on the number of threads.
+// Thread-compatible: one step at a time; the thread pool is used by it alone.
 class Transformer {
  public:
-  // Reads and packs the weights; the checkpoint is not needed afterwards, the thread pool must outlive the transformer.
-  // INVALID_ARGUMENT names the option that is out of range, or the tensor that is missing or has a wrong shape;
-  // UNIMPLEMENTED names what the library does not compute; RESOURCE_EXHAUSTED when there is not enough memory.
-  static absl::StatusOr<std::unique_ptr<Transformer>> Load(const ModelConfig& config, const Checkpoint& checkpoint,
-                                                           ThreadPool& thread_pool, const TransformerOptions& options);
+  // Reads and packs the weights; the checkpoint is not needed afterwards, the thread pool must
+  // outlive the transformer. INVALID_ARGUMENT names the option that is out of range, or the tensor
+  // that is missing or has a wrong shape; UNIMPLEMENTED names what the library does not compute;
+  // RESOURCE_EXHAUSTED when there is not enough memory.
+  static absl::StatusOr<std::unique_ptr<Transformer>> Load(const ModelConfig& config,
+                                                           const Checkpoint& checkpoint,
+                                                           ThreadPool& thread_pool,
+                                                           const TransformerOptions& options);
   ~Transformer();
   Transformer(const Transformer&) = delete;
   Transformer& operator=(const Transformer&) = delete;
 
-  // One step. hidden_states [m, d], 1 <= m <= max_rows: on entry the embeddings of the tokens, or the output of layer
-  // first_layer - 1; on return the output of layer last_layer - 1, before the final norm. Keys and values of every row
-  // are written to the pages. Requires that the slices lie behind each other and cover all rows, one slice a sequence,
-  // and that earlier steps have computed the positions before first_position. Does not allocate.
-  // INVALID_ARGUMENT, before anything is written, names what is wrong: rows, positions beyond max_positions(), or a page
+  // One step. hidden_states [m, d], 1 <= m <= max_rows: on entry the embeddings of the tokens, or
+  // the output of layer first_layer - 1; on return the output of layer last_layer - 1, before the
+  // final norm. Keys and values of every row are written to the pages. Requires that the slices lie
+  // behind each other and cover all rows, one slice a sequence, and that earlier steps have
+  // computed the positions before first_position. Does not allocate. INVALID_ARGUMENT, before
+  // anything is written, names what is wrong: rows, positions beyond max_positions(), or a page
   // table without room.
   absl::Status Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states,
                        const LayerObserver* observer = nullptr);
 
-  // Final norm and LM head of the chosen rows of what Forward left: logits [b, v] of rows [b], 1 <= b <= max_logits_rows,
-  // in any order, repeated or not. Does not allocate.
-  // INVALID_ARGUMENT names the row or size that is wrong; FAILED_PRECONDITION when the last layer is not loaded.
+  // Final norm and LM head of the chosen rows of what Forward left: logits [b, v] of rows [b], 1 <=
+  // b <= max_logits_rows, in any order, repeated or not. Does not allocate. INVALID_ARGUMENT names
+  // the row or size that is wrong; FAILED_PRECONDITION when the last layer is not loaded.
   absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
                              MatrixView<float> logits);
 
-  // Final norm only, of all rows: out [m, d] may be hidden_states itself. FAILED_PRECONDITION as above.
+  // Final norm only, of all rows: out [m, d] may be hidden_states itself. FAILED_PRECONDITION as
+  // above.
   absl::Status ApplyFinalNorm(MatrixView<const float> hidden_states, MatrixView<float> out);
 
-  // Number of positions a sequence may have: the model's limit, or 2^31 - 1 where the model has none (RoPE type dynamic).
+  // Number of positions a sequence may have: the model's limit, or 2^31 - 1 where the model has
+  // none (RoPE type dynamic).
   int64_t max_positions() const;
-  // The keys of positions [0, result) of a sequence with such a prompt depend on the tokens up to them only, so that their
-  // pages may serve every sequence that begins with these tokens and is allowed to reuse as many. max_positions() for every
-  // model without RoPE type dynamic; with it max_position_embeddings if the prompt fits into that, else 0.
+  // The keys of positions [0, result) of a sequence with such a prompt depend on the tokens up to
+  // them only, so that their pages may serve every sequence that begins with these tokens and is
+  // allowed to reuse as many. max_positions() for every model without RoPE type dynamic; with it
+  // max_position_embeddings if the prompt fits into that, else 0.
   int64_t ReusablePositions(int64_t prompt_length) const;
 
   // Bytes of the packed weights.

@@ -43,7 +43,8 @@ class TransformerAllocationTest : public testing::TestWithParam<Precision> {};
 
 TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(FindToyModel("Qwen3")));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, ModelRunner::Load(directory, {.precision = GetParam(), .num_threads = 2}));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const auto runner, ModelRunner::Load(directory, {.precision = GetParam(), .num_threads = 2}));
   const int64_t d = runner->transformer().description().hidden_size;
   const int64_t v = runner->vocab_size();
   PageTable prefilling = runner->NewSequence();
@@ -51,20 +52,29 @@ TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
   PHYLLO_ASSERT_OK(prefilling.Resize(70));
   PHYLLO_ASSERT_OK(decoding.Resize(70));
   std::vector<float> hidden(41 * d, 0.5f), logits(2 * v);
-  const std::vector<StepSlice> slices = {
-      {.row_begin = 0, .row_count = 40, .first_position = 0, .prompt_length = 40, .pages = &prefilling},
-      {.row_begin = 40, .row_count = 1, .first_position = 0, .prompt_length = 1, .pages = &decoding}};
+  const std::vector<StepSlice> slices = {{.row_begin = 0,
+                                          .row_count = 40,
+                                          .first_position = 0,
+                                          .prompt_length = 40,
+                                          .pages = &prefilling},
+                                         {.row_begin = 40,
+                                          .row_count = 1,
+                                          .first_position = 0,
+                                          .prompt_length = 1,
+                                          .pages = &decoding}};
   const std::vector<int64_t> rows = {39, 40};
   const int64_t before = allocation_count.load();
   const absl::Status forward = runner->transformer().Forward(slices, {hidden.data(), 41, d, d});
-  const absl::Status head = runner->transformer().ComputeLogits(rows, {hidden.data(), 41, d, d}, {logits.data(), 2, v, v});
+  const absl::Status head = runner->transformer().ComputeLogits(rows, {hidden.data(), 41, d, d},
+                                                                {logits.data(), 2, v, v});
   const int64_t after = allocation_count.load();
   PHYLLO_ASSERT_OK(forward);
   PHYLLO_ASSERT_OK(head);
   EXPECT_EQ(after - before, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, TransformerAllocationTest, testing::Values(Precision::kF32, Precision::kBf16),
+INSTANTIATE_TEST_SUITE_P(Precisions, TransformerAllocationTest,
+                         testing::Values(Precision::kF32, Precision::kBf16),
                          [](const testing::TestParamInfo<Precision>& info) {
                            return info.param == Precision::kF32 ? "F32" : "Bf16";
                          });

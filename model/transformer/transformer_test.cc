@@ -39,9 +39,11 @@ std::vector<int32_t> RandomIds(int64_t count, int64_t vocab_size) {
   return ids;
 }
 
-absl::StatusOr<std::unique_ptr<ModelRunner>> LoadToy(const ToyModel& model, Precision precision = Precision::kF32) {
+absl::StatusOr<std::unique_ptr<ModelRunner>> LoadToy(const ToyModel& model,
+                                                     Precision precision = Precision::kF32) {
   PHYLLO_ASSIGN_OR_RETURN(const std::string directory, WriteToyModel(model));
-  return ModelRunner::Load(directory, {.precision = precision, .page_size = 16, .kv_page_count = 32});
+  return ModelRunner::Load(directory,
+                           {.precision = precision, .page_size = 16, .kv_page_count = 32});
 }
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -69,10 +71,12 @@ class ReferenceTest : public testing::TestWithParam<ToyModel> {
     PHYLLO_ASSIGN_OR_RETURN(const std::string directory, WriteToyModel(GetParam()));
     PHYLLO_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(directory));
     const std::vector<int32_t> ids = RandomIds(n, runner->vocab_size());
-    PHYLLO_ASSIGN_OR_RETURN(const std::vector<double> want,
-                            ComputeReferenceLogits(runner->transformer().description(), *checkpoint, ids));
+    PHYLLO_ASSIGN_OR_RETURN(
+        const std::vector<double> want,
+        ComputeReferenceLogits(runner->transformer().description(), *checkpoint, ids));
     PageTable pages = runner->NewSequence();
-    PHYLLO_ASSIGN_OR_RETURN(const std::vector<float> got, runner->Prefill(pages, ids, /*chunk=*/24));
+    PHYLLO_ASSIGN_OR_RETURN(const std::vector<float> got,
+                            runner->Prefill(pages, ids, /*chunk=*/24));
     if (got.size() != want.size()) return absl::InternalError("wrong number of logits");
     double largest = 0, error_square = 0, square = 0;
     for (size_t i = 0; i < got.size(); ++i) {
@@ -89,7 +93,8 @@ class ReferenceTest : public testing::TestWithParam<ToyModel> {
 
 // f32 sums of up to 36 terms over 2 layers: a few roundings of 6e-8 each.
 constexpr double kF32Tolerance = 1e-5;
-// Operands are rounded to 2^-9 on average, eight products deep. The worst element of so few units is not bounded usefully.
+// Operands are rounded to 2^-9 on average, eight products deep. The worst element of so few units
+// is not bounded usefully.
 constexpr double kBf16Tolerance = 0.02;
 
 TEST_P(ReferenceTest, MatchesInF32WhenThePromptIsLongerThanAPage) {
@@ -105,18 +110,24 @@ TEST_P(ReferenceTest, MatchesInBf16) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ToyModels, ReferenceTest, testing::ValuesIn(ToyModels()),
-                         [](const testing::TestParamInfo<ToyModel>& info) { return info.param.name; });
+                         [](const testing::TestParamInfo<ToyModel>& info) {
+                           return info.param.name;
+                         });
 
 TEST(TransformerTest, RotatesForTheLengthOfThePromptWhenRopeIsDynamic) {
-  // 96 positions are the model's own; the reference rotates all of a prompt for its length, as the chunks must.
+  // 96 positions are the model's own; the reference rotates all of a prompt for its length, as the
+  // chunks must.
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("LlamaDynamic")));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(FindToyModel("LlamaDynamic")));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory,
+                              WriteToyModel(FindToyModel("LlamaDynamic")));
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto checkpoint, Checkpoint::Open(directory));
   const std::vector<int32_t> ids = RandomIds(150, runner->vocab_size());
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<double> want,
-                              ComputeReferenceLogits(runner->transformer().description(), *checkpoint, ids));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const std::vector<double> want,
+      ComputeReferenceLogits(runner->transformer().description(), *checkpoint, ids));
   PageTable pages = runner->NewSequence();
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got, runner->Prefill(pages, ids, /*chunk=*/32));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got,
+                              runner->Prefill(pages, ids, /*chunk=*/32));
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4) << i;
 }
@@ -137,7 +148,8 @@ TEST(TransformerTest, IgnoresWhatPagesHeldBefore) {
   KvCache& cache = runner->transformer().kv_cache();
   for (int64_t layer = 0; layer < 2; ++layer) {
     for (int32_t page = 0; page < cache.allocator().page_count(); ++page) {
-      std::memset(cache.layer(layer).Page(page), 0xff, cache.layout().page_bytes());  // every element NaN
+      std::memset(cache.layer(layer).Page(page), 0xff,
+                  cache.layout().page_bytes());  // every element NaN
     }
   }
   PageTable dirty = runner->NewSequence();
@@ -156,9 +168,10 @@ TEST(TransformerTest, KeepsNanInItsOwnSequence) {
     EXPECT_THAT(second.Resize(1), IsOk());
     std::vector<float> hidden(2 * d, 0.5f);
     hidden[0] = first_value;
-    EXPECT_THAT(transformer.Forward({{.row_begin = 0, .row_count = 1, .prompt_length = 1, .pages = &first},
-                                     {.row_begin = 1, .row_count = 1, .prompt_length = 1, .pages = &second}},
-                                    {hidden.data(), 2, d, d}),
+    EXPECT_THAT(transformer.Forward(
+                    {{.row_begin = 0, .row_count = 1, .prompt_length = 1, .pages = &first},
+                     {.row_begin = 1, .row_count = 1, .prompt_length = 1, .pages = &second}},
+                    {hidden.data(), 2, d, d}),
                 IsOk());
     return std::vector<float>(hidden.begin() + d, hidden.end());
   };
@@ -183,11 +196,13 @@ TEST(TransformerTest, GivesTheSameBitsWhenTheLayersAreSplit) {
     TransformerOptions options;
     options.first_layer = first_layer;
     options.last_layer = last_layer;
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const auto part, Transformer::Load(config, *checkpoint, *pool, options));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const auto part,
+                                Transformer::Load(config, *checkpoint, *pool, options));
     PageTable part_pages(part->kv_cache().allocator(), options.page_size);
     PHYLLO_ASSERT_OK(part_pages.Resize(9));
-    PHYLLO_ASSERT_OK(part->Forward({{.row_begin = 0, .row_count = 9, .prompt_length = 9, .pages = &part_pages}},
-                                   {hidden.data(), 9, want.cols, want.cols}));
+    PHYLLO_ASSERT_OK(
+        part->Forward({{.row_begin = 0, .row_count = 9, .prompt_length = 9, .pages = &part_pages}},
+                      {hidden.data(), 9, want.cols, want.cols}));
   }
   EXPECT_TRUE(SameBits(hidden, std::vector<float>(want.data, want.data + want.rows * want.cols)));
 }
@@ -244,23 +259,29 @@ class TransformerErrorTest : public testing::Test {
 };
 
 TEST_F(TransformerErrorTest, RefusesMoreRowsThanItWasMadeFor) {
-  ExpectRefused({{.row_count = 9, .prompt_length = 9, .pages = pages_.get()}}, 9, "9 rows, must be in [1, 8]");
+  ExpectRefused({{.row_count = 9, .prompt_length = 9, .pages = pages_.get()}}, 9,
+                "9 rows, must be in [1, 8]");
 }
 
 TEST_F(TransformerErrorTest, RefusesSlicesThatDoNotCoverTheRows) {
-  ExpectRefused({{.row_count = 2, .prompt_length = 2, .pages = pages_.get()}}, 3, "cover 2 rows, hidden_states has 3");
-  ExpectRefused({{.row_begin = 1, .row_count = 2, .prompt_length = 2, .pages = pages_.get()}}, 3, "begin at row 0");
+  ExpectRefused({{.row_count = 2, .prompt_length = 2, .pages = pages_.get()}}, 3,
+                "cover 2 rows, hidden_states has 3");
+  ExpectRefused({{.row_begin = 1, .row_count = 2, .prompt_length = 2, .pages = pages_.get()}}, 3,
+                "begin at row 0");
   ExpectRefused({{.row_count = 0, .prompt_length = 2, .pages = pages_.get()}}, 1, "at least one");
 }
 
 TEST_F(TransformerErrorTest, RefusesPositionsBeyondTheModel) {
-  ExpectRefused({{.row_count = 1, .first_position = 96, .prompt_length = 97, .pages = pages_.get()}}, 1,
-                "position 96 is beyond the model's last one, 95");
-  ExpectRefused({{.row_count = 1, .first_position = -1, .prompt_length = 1, .pages = pages_.get()}}, 1, "-1");
+  ExpectRefused(
+      {{.row_count = 1, .first_position = 96, .prompt_length = 97, .pages = pages_.get()}}, 1,
+      "position 96 is beyond the model's last one, 95");
+  ExpectRefused({{.row_count = 1, .first_position = -1, .prompt_length = 1, .pages = pages_.get()}},
+                1, "-1");
 }
 
 TEST_F(TransformerErrorTest, RefusesAPromptWithoutLength) {
-  ExpectRefused({{.row_count = 1, .prompt_length = 0, .pages = pages_.get()}}, 1, "prompt_length 0");
+  ExpectRefused({{.row_count = 1, .prompt_length = 0, .pages = pages_.get()}}, 1,
+                "prompt_length 0");
 }
 
 TEST_F(TransformerErrorTest, RefusesAPageTableWithoutRoom) {
@@ -271,12 +292,15 @@ TEST_F(TransformerErrorTest, RefusesAPageTableWithoutRoom) {
 
 TEST_F(TransformerErrorTest, RefusesLogitsOfRowsThatAreNotThere) {
   std::vector<float> hidden(3 * 12), logits(3 * 29);
-  EXPECT_THAT(transformer_->ComputeLogits({3}, {hidden.data(), 3, 12, 12}, {logits.data(), 1, 29, 29}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row 3 must be in [0, 3)")));
-  EXPECT_THAT(transformer_->ComputeLogits({0, 1, 2}, {hidden.data(), 3, 12, 12}, {logits.data(), 3, 29, 29}),
+  EXPECT_THAT(
+      transformer_->ComputeLogits({3}, {hidden.data(), 3, 12, 12}, {logits.data(), 1, 29, 29}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row 3 must be in [0, 3)")));
+  EXPECT_THAT(transformer_->ComputeLogits({0, 1, 2}, {hidden.data(), 3, 12, 12},
+                                          {logits.data(), 3, 29, 29}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 rows, must be in [1, 2]")));
-  EXPECT_THAT(transformer_->ComputeLogits({0}, {hidden.data(), 3, 12, 12}, {logits.data(), 1, 28, 29}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[1, 29]")));
+  EXPECT_THAT(
+      transformer_->ComputeLogits({0}, {hidden.data(), 3, 12, 12}, {logits.data(), 1, 28, 29}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[1, 29]")));
 }
 
 TEST_F(TransformerErrorTest, HasNoLogitsWithoutTheLastLayer) {

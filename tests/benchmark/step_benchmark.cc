@@ -1,6 +1,8 @@
-// Measures the model library alone, without services: prefill of a prompt and decode of a batch, and beside them the same steps
-// reduced to their matrix products, which no engine with these kernels can beat.
-//   bazel run -c opt //tests/benchmark:step_benchmark -- --model=/models/m --precision=bf16 --threads=2
+// Measures the model library alone, without services: prefill of a prompt and decode of a batch,
+// and beside them the same steps reduced to their matrix products, which no engine with these
+// kernels can beat.
+//   bazel run -c opt //tests/benchmark:step_benchmark -- --model=/models/m --precision=bf16
+//   --threads=2
 
 #include <algorithm>
 #include <cstdint>
@@ -38,8 +40,8 @@ struct Flags {
   std::string model;
   std::string precision = "bf16";
   int threads = 2;
-  int64_t prefill = 512;            // tokens of a prompt
-  int64_t decode = 128;             // steps
+  int64_t prefill = 512;  // tokens of a prompt
+  int64_t decode = 128;   // steps
   std::vector<int64_t> batches = {1, 8};
   int rounds = 3;
 };
@@ -59,7 +61,9 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-Precision PrecisionOf(const Flags& flags) { return flags.precision == "f32" ? Precision::kF32 : Precision::kBf16; }
+Precision PrecisionOf(const Flags& flags) {
+  return flags.precision == "f32" ? Precision::kF32 : Precision::kBf16;
+}
 
 absl::StatusOr<Model> LoadModel(const Flags& flags) {
   std::ifstream file(flags.model + "/config.json");
@@ -68,7 +72,8 @@ absl::StatusOr<Model> LoadModel(const Flags& flags) {
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text.str()));
   Model model;
   PHYLLO_ASSIGN_OR_RETURN(model.checkpoint, Checkpoint::Open(flags.model));
-  PHYLLO_ASSIGN_OR_RETURN(model.pool, ThreadPool::Create({.num_threads = flags.threads, .pin = true}));
+  PHYLLO_ASSIGN_OR_RETURN(model.pool,
+                          ThreadPool::Create({.num_threads = flags.threads, .pin = true}));
   const int64_t largest_batch = *std::max_element(flags.batches.begin(), flags.batches.end());
   const TransformerOptions options = {
       .precision = PrecisionOf(flags),
@@ -77,20 +82,25 @@ absl::StatusOr<Model> LoadModel(const Flags& flags) {
       .kv_page_count = largest_batch * ((flags.prefill + flags.decode) / 64 + 1),
       .progress = nullptr};
   const absl::Time begin = absl::Now();
-  PHYLLO_ASSIGN_OR_RETURN(model.transformer, Transformer::Load(config, *model.checkpoint, *model.pool, options));
-  std::printf("loaded in %.2f s, %.0f MB of packed weights\n", Seconds(begin), model.transformer->weight_bytes() / 1e6);
-  PHYLLO_ASSIGN_OR_RETURN(EmbeddingTable table,
-                          EmbeddingTable::Create(model.transformer->description(), *model.checkpoint));
+  PHYLLO_ASSIGN_OR_RETURN(model.transformer,
+                          Transformer::Load(config, *model.checkpoint, *model.pool, options));
+  std::printf("loaded in %.2f s, %.0f MB of packed weights\n", Seconds(begin),
+              model.transformer->weight_bytes() / 1e6);
+  PHYLLO_ASSIGN_OR_RETURN(
+      EmbeddingTable table,
+      EmbeddingTable::Create(model.transformer->description(), *model.checkpoint));
   model.embedding_table = std::make_unique<EmbeddingTable>(std::move(table));
-  PHYLLO_ASSIGN_OR_RETURN(model.bound, MatmulBound::Create(model.transformer->description(), *model.checkpoint, *model.pool,
-                                                           PrecisionOf(flags), options.max_rows));
+  PHYLLO_ASSIGN_OR_RETURN(model.bound,
+                          MatmulBound::Create(model.transformer->description(), *model.checkpoint,
+                                              *model.pool, PrecisionOf(flags), options.max_rows));
   return model;
 }
 
-// One step over slices that each have `rows` rows, with random tokens; logits of the last row of each. Returns its seconds,
-// embedding included.
-absl::StatusOr<double> TimeStep(Model& model, absl::Span<PageTable> sequences, int64_t rows, int64_t first_position,
-                                int64_t prompt_length, std::vector<float>& buffer) {
+// One step over slices that each have `rows` rows, with random tokens; logits of the last row of
+// each. Returns its seconds, embedding included.
+absl::StatusOr<double> TimeStep(Model& model, absl::Span<PageTable> sequences, int64_t rows,
+                                int64_t first_position, int64_t prompt_length,
+                                std::vector<float>& buffer) {
   const int64_t d = model.transformer->description().hidden_size;
   const int64_t v = model.transformer->description().vocab_size;
   const int64_t batch = static_cast<int64_t>(sequences.size());
@@ -104,7 +114,8 @@ absl::StatusOr<double> TimeStep(Model& model, absl::Span<PageTable> sequences, i
   for (int64_t i = 0; i < batch; ++i) {
     for (int32_t& id : ids) id = static_cast<int32_t>(random() % v);
     PHYLLO_RETURN_IF_ERROR(sequences[i].Resize(first_position + rows));
-    PHYLLO_RETURN_IF_ERROR(model.embedding_table->Embed(ids, first_position, hidden.subspan(i * rows * d, rows * d)));
+    PHYLLO_RETURN_IF_ERROR(
+        model.embedding_table->Embed(ids, first_position, hidden.subspan(i * rows * d, rows * d)));
     slices.push_back({.row_begin = i * rows,
                       .row_count = rows,
                       .first_position = first_position,
@@ -112,8 +123,10 @@ absl::StatusOr<double> TimeStep(Model& model, absl::Span<PageTable> sequences, i
                       .pages = &sequences[i]});
     logits_rows.push_back((i + 1) * rows - 1);
   }
-  const MatrixView<float> hidden_states = {.data = hidden.data(), .rows = batch * rows, .cols = d, .stride = d};
-  const MatrixView<float> logits = {.data = buffer.data() + batch * rows * d, .rows = batch, .cols = v, .stride = v};
+  const MatrixView<float> hidden_states = {
+      .data = hidden.data(), .rows = batch * rows, .cols = d, .stride = d};
+  const MatrixView<float> logits = {
+      .data = buffer.data() + batch * rows * d, .rows = batch, .cols = v, .stride = v};
   PHYLLO_RETURN_IF_ERROR(model.transformer->Forward(slices, hidden_states));
   PHYLLO_RETURN_IF_ERROR(model.transformer->ComputeLogits(logits_rows, hidden_states, logits));
   return Seconds(begin);
@@ -126,22 +139,24 @@ struct Round {
   double decode_bound = 0;
 };
 
-// Prefills `batch` prompts one after the other, then decodes them together. Steps and their bounds alternate, so that the
-// machine's drift meets both.
+// Prefills `batch` prompts one after the other, then decodes them together. Steps and their bounds
+// alternate, so that the machine's drift meets both.
 absl::StatusOr<Round> RunRound(Model& model, const Flags& flags, int64_t batch) {
   Round round;
   std::vector<PageTable> sequences;
   std::vector<float> buffer;
   for (int64_t i = 0; i < batch; ++i) {
     sequences.emplace_back(model.transformer->kv_cache().allocator(), 64);
-    PHYLLO_ASSIGN_OR_RETURN(const double seconds, TimeStep(model, absl::MakeSpan(&sequences.back(), 1), flags.prefill, 0,
-                                                           flags.prefill, buffer));
+    PHYLLO_ASSIGN_OR_RETURN(const double seconds,
+                            TimeStep(model, absl::MakeSpan(&sequences.back(), 1), flags.prefill, 0,
+                                     flags.prefill, buffer));
     round.prefill += seconds;
     round.prefill_bound += model.bound->TimeStep(flags.prefill, 1);
   }
   for (int64_t step = 0; step < flags.decode; ++step) {
-    PHYLLO_ASSIGN_OR_RETURN(const double seconds, TimeStep(model, absl::MakeSpan(sequences), 1, flags.prefill + step,
-                                                           flags.prefill, buffer));
+    PHYLLO_ASSIGN_OR_RETURN(
+        const double seconds,
+        TimeStep(model, absl::MakeSpan(sequences), 1, flags.prefill + step, flags.prefill, buffer));
     round.decode += seconds;
     round.decode_bound += model.bound->TimeStep(batch, batch);
   }
@@ -159,10 +174,12 @@ absl::Status Run(const Flags& flags) {
       decode.push_back(batch * flags.decode / round.decode);
       decode_share.push_back(100 * round.decode_bound / round.decode);
     }
-    std::printf("%s, %d threads, batch %d: prefill %d: %.0f tok/s (%.0f %% of the matmul bound); decode %d: %.1f tok/s (%.0f %%)\n",
-                flags.precision.c_str(), flags.threads, static_cast<int>(batch), static_cast<int>(flags.prefill),
-                Median(prefill), Median(prefill_share), static_cast<int>(flags.decode), Median(decode),
-                Median(decode_share));
+    std::printf(
+        "%s, %d threads, batch %d: prefill %d: %.0f tok/s (%.0f %% of the matmul bound); decode "
+        "%d: %.1f tok/s (%.0f %%)\n",
+        flags.precision.c_str(), flags.threads, static_cast<int>(batch),
+        static_cast<int>(flags.prefill), Median(prefill), Median(prefill_share),
+        static_cast<int>(flags.decode), Median(decode), Median(decode_share));
     std::fflush(stdout);
   }
   return absl::OkStatus();
@@ -175,12 +192,24 @@ int main(int argc, char** argv) {
   phyllo::Flags flags;
   CLI::App app("Tokens per second of the model library alone.");
   app.add_option("--model", flags.model, "model folder")->required();
-  app.add_option("--precision", flags.precision, "f32 or bf16")->check(CLI::IsMember({"f32", "bf16"}))->capture_default_str();
-  app.add_option("--threads", flags.threads, "compute threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--prefill", flags.prefill, "tokens of a prompt")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  app.add_option("--decode", flags.decode, "decode steps")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  app.add_option("--batch", flags.batches, "sequences decoded together")->delimiter(',')->capture_default_str();
-  app.add_option("--rounds", flags.rounds, "rounds; the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--precision", flags.precision, "f32 or bf16")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--threads", flags.threads, "compute threads")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--prefill", flags.prefill, "tokens of a prompt")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--decode", flags.decode, "decode steps")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--batch", flags.batches, "sequences decoded together")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--rounds", flags.rounds, "rounds; the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = phyllo::Run(flags);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());

@@ -22,8 +22,9 @@ namespace {
 struct GoldenCase {
   std::vector<int32_t> input_ids;
   std::vector<int32_t> output_ids;
-  std::vector<double> margins;                           // [output_ids], top-1 minus top-2 logit
-  std::vector<std::pair<int32_t, double>> first_logits;  // ids and their logits after the prompt, rounded to 1e-5
+  std::vector<double> margins;  // [output_ids], top-1 minus top-2 logit
+  std::vector<std::pair<int32_t, double>>
+      first_logits;  // ids and their logits after the prompt, rounded to 1e-5
 };
 
 std::vector<GoldenCase> ReadCases() {
@@ -51,7 +52,8 @@ class DemoGoldenTest : public testing::Test {
   // The largest error of the golden first logits.
   double FirstLogitsError(const GoldenCase& golden, absl::Span<const float> logits) const {
     double error = 0;
-    for (const auto& [id, logit] : golden.first_logits) error = std::fmax(error, std::abs(logits[id] - logit));
+    for (const auto& [id, logit] : golden.first_logits)
+      error = std::fmax(error, std::abs(logits[id] - logit));
     return error;
   }
 
@@ -59,7 +61,8 @@ class DemoGoldenTest : public testing::Test {
   std::vector<float> Prefill(const GoldenCase& golden, PageTable& pages) {
     const auto logits = runner_->Prefill(pages, golden.input_ids, /*chunk=*/64);
     EXPECT_THAT(logits, IsOk());
-    return logits.ok() ? std::vector<float>(logits->end() - runner_->vocab_size(), logits->end()) : std::vector<float>();
+    return logits.ok() ? std::vector<float>(logits->end() - runner_->vocab_size(), logits->end())
+                       : std::vector<float>();
   }
 
   // Logits after output token `index`, [v].
@@ -105,7 +108,8 @@ TEST_F(DemoGoldenTest, MatchesTheFirstLogitsInF32) {
 
 TEST_F(DemoGoldenTest, AgreesInBf16WhereTheMarginIsAboveTheNoise) {
   ASSERT_NO_FATAL_FAILURE(Load(Precision::kBf16));
-  // Operands rounded to 2^-9 move logits of a standard deviation of about 4 by 1 or 2 percent of it.
+  // Operands rounded to 2^-9 move logits of a standard deviation of about 4 by 1 or 2 percent of
+  // it.
   constexpr double kLargestError = 0.1;
   int64_t decided = 0, identical = 0, all = 0;
   for (const GoldenCase& golden : cases_) {
@@ -124,8 +128,8 @@ TEST_F(DemoGoldenTest, AgreesInBf16WhereTheMarginIsAboveTheNoise) {
     }
     std::printf("demo bf16 first logits: error %.3f of %.3f\n", error, kLargestError);
   }
-  std::printf("demo bf16: %d of %d tokens identical, %d with a margin above the noise\n", static_cast<int>(identical),
-              static_cast<int>(all), static_cast<int>(decided));
+  std::printf("demo bf16: %d of %d tokens identical, %d with a margin above the noise\n",
+              static_cast<int>(identical), static_cast<int>(all), static_cast<int>(decided));
   EXPECT_GT(decided, all / 2);
 }
 

@@ -1,6 +1,7 @@
-// The determinism contract on the forward pass: the logits of a request, bit by bit, and so its greedy tokens, depend on its
-// prompt only. Not on what else is in the step, in which order, on how the prompt is cut into chunks, on the number of
-// threads, or on which pages it gets and what they held before.
+// The determinism contract on the forward pass: the logits of a request, bit by bit, and so its
+// greedy tokens, depend on its prompt only. Not on what else is in the step, in which order, on how
+// the prompt is cut into chunks, on the number of threads, or on which pages it gets and what they
+// held before.
 
 #include <algorithm>
 #include <cstdint>
@@ -75,8 +76,8 @@ struct Schedule {
   int64_t chunk = kWhole;
 
   std::string ToString() const {
-    return std::string(together ? "together" : "alone") + (reversed ? ", reversed" : "") + ", chunks of " +
-           std::to_string(chunk);
+    return std::string(together ? "together" : "alone") + (reversed ? ", reversed" : "") +
+           ", chunks of " + std::to_string(chunk);
   }
 };
 
@@ -84,11 +85,13 @@ class DeterminismTest : public testing::TestWithParam<std::tuple<const char*, Pr
  protected:
   std::unique_ptr<ModelRunner> LoadRunner(int num_threads) {
     const std::string folder = std::string("tests/golden/data/models/") + std::get<0>(GetParam());
-    auto runner = ModelRunner::Load(folder, {.precision = std::get<1>(GetParam()),
-                                             .num_threads = num_threads,
-                                             .max_rows = kRequests * kLongestPrompt,
-                                             .page_size = 16,
-                                             .kv_page_count = kRequests * (kLongestPrompt + kGeneratedTokens) / 16 + kRequests});
+    auto runner = ModelRunner::Load(
+        folder,
+        {.precision = std::get<1>(GetParam()),
+         .num_threads = num_threads,
+         .max_rows = kRequests * kLongestPrompt,
+         .page_size = 16,
+         .kv_page_count = kRequests * (kLongestPrompt + kGeneratedTokens) / 16 + kRequests});
     EXPECT_THAT(runner, IsOk());
     return runner.ok() ? *std::move(runner) : nullptr;
   }
@@ -108,9 +111,13 @@ class DeterminismTest : public testing::TestWithParam<std::tuple<const char*, Pr
     if (schedule.reversed) std::reverse(order.begin(), order.end());
     const size_t batch_size = schedule.together ? order.size() : 1;
     for (size_t begin = 0; begin < order.size() && !HasFatalFailure(); begin += batch_size) {
-      const absl::Span<Request* const> batch = absl::MakeConstSpan(order).subspan(begin, batch_size);
-      for (Request* const request : batch) request->pages = std::make_unique<PageTable>(runner.NewSequence());
-      const auto all_done = [&] { return std::all_of(batch.begin(), batch.end(), [](Request* r) { return r->done(); }); };
+      const absl::Span<Request* const> batch =
+          absl::MakeConstSpan(order).subspan(begin, batch_size);
+      for (Request* const request : batch)
+        request->pages = std::make_unique<PageTable>(runner.NewSequence());
+      const auto all_done = [&] {
+        return std::all_of(batch.begin(), batch.end(), [](Request* r) { return r->done(); });
+      };
       while (!all_done() && !HasFatalFailure()) RunStep(runner, schedule.chunk, batch);
       for (Request* const request : batch) request->pages->Clear();
     }
@@ -136,13 +143,16 @@ TEST_P(DeterminismTest, LogitsAreTheSameBitsWhateverTheSchedule) {
   ASSERT_FALSE(HasFatalFailure());
   for (ModelRunner* const runner : {one_thread.get(), two_threads.get()}) {
     for (const Schedule& schedule : AllSchedules()) {
-      SCOPED_TRACE(schedule.ToString() + (runner == two_threads.get() ? ", 2 threads" : ", 1 thread"));
+      SCOPED_TRACE(schedule.ToString() +
+                   (runner == two_threads.get() ? ", 2 threads" : ", 1 thread"));
       const std::vector<Request> got = Run(*runner, schedule);
       ASSERT_FALSE(HasFatalFailure());
       for (int64_t i = 0; i < kRequests; ++i) {
         ASSERT_EQ(got[i].token_ids, want[i].token_ids) << "request " << i;
         ASSERT_EQ(got[i].logits.size(), want[i].logits.size()) << "request " << i;
-        ASSERT_EQ(std::memcmp(got[i].logits.data(), want[i].logits.data(), want[i].logits.size() * sizeof(float)), 0)
+        ASSERT_EQ(std::memcmp(got[i].logits.data(), want[i].logits.data(),
+                              want[i].logits.size() * sizeof(float)),
+                  0)
             << "request " << i;
       }
     }
@@ -156,7 +166,8 @@ std::string CaseName(const testing::TestParamInfo<std::tuple<const char*, Precis
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, DeterminismTest,
-                         testing::Combine(testing::Values("gpt2", "qwen3", "llama-gqa", "llama-dynamic"),
+                         testing::Combine(testing::Values("gpt2", "qwen3", "llama-gqa",
+                                                          "llama-dynamic"),
                                           testing::Values(Precision::kF32, Precision::kBf16)),
                          CaseName);
 

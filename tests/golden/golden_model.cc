@@ -16,15 +16,18 @@
 namespace phyllo {
 namespace {
 
-// The checkpoint reader takes folders, and the golden tensors lie beside the model's: give them a folder of their own.
+// The checkpoint reader takes folders, and the golden tensors lie beside the model's: give them a
+// folder of their own.
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenTensors(const std::filesystem::path& file) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "golden_tensors" / file.parent_path().filename();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   std::filesystem::remove(folder / "model.safetensors", error);
-  std::filesystem::create_symlink(std::filesystem::absolute(file), folder / "model.safetensors", error);
-  if (error) return absl::InternalError(absl::StrCat("cannot link ", file.string(), ": ", error.message()));
+  std::filesystem::create_symlink(std::filesystem::absolute(file), folder / "model.safetensors",
+                                  error);
+  if (error)
+    return absl::InternalError(absl::StrCat("cannot link ", file.string(), ": ", error.message()));
   return Checkpoint::Open(folder.string());
 }
 
@@ -42,15 +45,18 @@ absl::StatusOr<std::unique_ptr<GoldenModel>> GoldenModel::Open(const std::string
   model->directory_ = directory;
   std::ifstream file(directory + "/golden.json");
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat("no readable golden.json in ", directory));
+  if (!json.is_object())
+    return absl::InvalidArgumentError(absl::StrCat("no readable golden.json in ", directory));
   model->logits_std_ = json.value("logits_std", 0.0);
   model->tolerance_rel_ = json.value("tolerance_rel", 0.0);
   model->hidden_noise_rel_ = json.value("hidden_noise_rel", 0.0);
   model->bf16_compute_rel_ = json.value("bf16_compute_rel", 0.0);
   if (!(model->logits_std_ > 0 && model->tolerance_rel_ > 0 && model->hidden_noise_rel_ > 0)) {
-    return absl::InvalidArgumentError(absl::StrCat("golden.json of ", directory, " lacks a number"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("golden.json of ", directory, " lacks a number"));
   }
-  PHYLLO_ASSIGN_OR_RETURN(model->tensors_, OpenTensors(std::filesystem::path(directory) / "golden.safetensors"));
+  PHYLLO_ASSIGN_OR_RETURN(model->tensors_,
+                          OpenTensors(std::filesystem::path(directory) / "golden.safetensors"));
   return model;
 }
 

@@ -1,4 +1,5 @@
-// A folder of tests/golden/data/models: what a public reference implementation computed from the model in it.
+// A folder of tests/golden/data/models: what a public reference implementation computed from the
+// model in it.
 #ifndef PHYLLO_TESTS_GOLDEN_GOLDEN_MODEL_H_
 #define PHYLLO_TESTS_GOLDEN_GOLDEN_MODEL_H_
 
@@ -13,10 +14,12 @@
 
 namespace phyllo {
 
-// tests/golden/data/models/README.md names the tensors. Owns their map. Immutable, hence thread-safe.
+// tests/golden/data/models/README.md names the tensors. Owns their map. Immutable, hence
+// thread-safe.
 class GoldenModel {
  public:
-  // NOT_FOUND or INVALID_ARGUMENT when the folder has no readable golden.json and golden.safetensors.
+  // NOT_FOUND or INVALID_ARGUMENT when the folder has no readable golden.json and
+  // golden.safetensors.
   static absl::StatusOr<std::unique_ptr<GoldenModel>> Open(const std::string& directory);
 
   // The folder, which is the model's too.

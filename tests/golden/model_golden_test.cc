@@ -1,5 +1,6 @@
-// Usage: model_golden_test FOLDER. Compares the model in FOLDER with its golden tensors: with every config file the folder
-// has, in f32 and in bf16. Prints one line per comparison, with the largest error and its bound.
+// Usage: model_golden_test FOLDER. Compares the model in FOLDER with its golden tensors: with every
+// config file the folder has, in f32 and in bf16. Prints one line per comparison, with the largest
+// error and its bound.
 
 #include <algorithm>
 #include <cmath>
@@ -29,9 +30,10 @@ namespace {
 constexpr const char* kPrompts[] = {"p0", "p1", "p2"};
 constexpr int64_t kChunk = 512;
 
-// How far torch itself is off when it computes in bf16 (every intermediate result, where this library rounds the operands of
-// products only) bounds the error in bf16. Where the reference was not run in bf16: a little more than the largest error of
-// those that were (0.205). And no less than this: stories260K's figure is from one position, the others' from 11 or more.
+// How far torch itself is off when it computes in bf16 (every intermediate result, where this
+// library rounds the operands of products only) bounds the error in bf16. Where the reference was
+// not run in bf16: a little more than the largest error of those that were (0.205). And no less
+// than this: stories260K's figure is from one position, the others' from 11 or more.
 constexpr double kDefaultBf16ComputeRel = 0.21;
 constexpr double kLeastBf16ComputeRel = 0.035;
 
@@ -55,7 +57,8 @@ double MaxError(absl::Span<const float> got, absl::Span<const float> want) {
 double StandardDeviation(absl::Span<const float> values) {
   double mean = 0, square = 0;
   for (const float value : values) mean += value / static_cast<double>(values.size());
-  for (const float value : values) square += (value - mean) * (value - mean) / static_cast<double>(values.size());
+  for (const float value : values)
+    square += (value - mean) * (value - mean) / static_cast<double>(values.size());
   return std::sqrt(square);
 }
 
@@ -74,11 +77,14 @@ class ModelGoldenTest : public testing::Test {
   void SetUp() override {
     PHYLLO_ASSERT_OK_AND_ASSIGN(golden_, GoldenModel::Open(case_.directory));
     PHYLLO_ASSERT_OK_AND_ASSIGN(
-        runner_, ModelRunner::Load(case_.directory, {.precision = case_.precision, .config_file = case_.config_file}));
-    const double bf16_compute_rel = golden_->bf16_compute_rel() > 0
-                                        ? std::max(golden_->bf16_compute_rel(), kLeastBf16ComputeRel)
-                                        : kDefaultBf16ComputeRel;
-    const double relative = case_.precision == Precision::kF32 ? golden_->tolerance_rel() : bf16_compute_rel;
+        runner_, ModelRunner::Load(case_.directory, {.precision = case_.precision,
+                                                     .config_file = case_.config_file}));
+    const double bf16_compute_rel =
+        golden_->bf16_compute_rel() > 0
+            ? std::max(golden_->bf16_compute_rel(), kLeastBf16ComputeRel)
+            : kDefaultBf16ComputeRel;
+    const double relative =
+        case_.precision == Precision::kF32 ? golden_->tolerance_rel() : bf16_compute_rel;
     logit_bound_ = relative * golden_->logits_std();
   }
 
@@ -86,9 +92,9 @@ class ModelGoldenTest : public testing::Test {
   // Prints the comparison and expects error <= bound, both in units of `unit`.
   void ExpectWithin(const std::string& what, double error, double bound, double unit) {
     std::printf("%-28s %-14s %-4s %-22s error %.2e of %.2e (%5.1f %%)\n",
-                std::filesystem::path(case_.directory).filename().c_str(), case_.config_file.c_str(),
-                case_.precision == Precision::kF32 ? "f32" : "bf16", what.c_str(), error / unit, bound / unit,
-                100 * error / bound);
+                std::filesystem::path(case_.directory).filename().c_str(),
+                case_.config_file.c_str(), case_.precision == Precision::kF32 ? "f32" : "bf16",
+                what.c_str(), error / unit, bound / unit, 100 * error / bound);
     EXPECT_LE(error, bound) << what;
   }
 
@@ -97,23 +103,28 @@ class ModelGoldenTest : public testing::Test {
     return logits.subspan(position * runner_->vocab_size(), runner_->vocab_size());
   }
 
-  // Prefills the prompt, compares what the golden file holds of its logits. Returns the largest error of a logit.
-  void ComparePrompt(const std::string& prompt, PageTable& pages, std::vector<float>& logits, double& logit_error) {
+  // Prefills the prompt, compares what the golden file holds of its logits. Returns the largest
+  // error of a logit.
+  void ComparePrompt(const std::string& prompt, PageTable& pages, std::vector<float>& logits,
+                     double& logit_error) {
     const std::vector<int32_t> ids = golden_->Ids(prompt + ".input_ids");
     ASSERT_FALSE(ids.empty());
     PHYLLO_ASSERT_OK_AND_ASSIGN(logits, runner_->Prefill(pages, ids, kChunk));
     if (golden_->Has(prompt + ".logits")) {
       logit_error = MaxError(logits, golden_->Floats(prompt + ".logits"));
     } else {
-      logit_error = MaxError(Position(logits, ids.size() - 1), golden_->Floats(prompt + ".logits_last"));
+      logit_error =
+          MaxError(Position(logits, ids.size() - 1), golden_->Floats(prompt + ".logits_last"));
     }
     ExpectWithin(prompt + " logits", logit_error, logit_bound_, golden_->logits_std());
 
     // The error of a log-probability is at most that of its logit plus that of the log-sum-exp.
     std::vector<float> logprobs;
-    for (size_t t = 0; t + 1 < ids.size(); ++t) logprobs.push_back(LogProbability(Position(logits, t), ids[t + 1]));
-    ExpectWithin(prompt + " prompt_logprobs", MaxError(logprobs, golden_->Floats(prompt + ".prompt_logprobs")),
-                 2 * logit_bound_, golden_->logits_std());
+    for (size_t t = 0; t + 1 < ids.size(); ++t)
+      logprobs.push_back(LogProbability(Position(logits, t), ids[t + 1]));
+    ExpectWithin(prompt + " prompt_logprobs",
+                 MaxError(logprobs, golden_->Floats(prompt + ".prompt_logprobs")), 2 * logit_bound_,
+                 golden_->logits_std());
   }
 
   // What the golden logits have as the largest is the largest here, or nearer to it than the noise.
@@ -128,9 +139,10 @@ class ModelGoldenTest : public testing::Test {
     ExpectWithin(prompt + " argmax", error, 2 * logit_bound_, golden_->logits_std());
   }
 
-  // Continues after the prompt along the golden ids. Every id must be the largest logit wherever the recorded margin is
-  // above `noise`; log-probabilities within twice the bound.
-  void CompareGreedy(const std::string& prompt, PageTable& pages, absl::Span<const float> prompt_logits, double noise) {
+  // Continues after the prompt along the golden ids. Every id must be the largest logit wherever
+  // the recorded margin is above `noise`; log-probabilities within twice the bound.
+  void CompareGreedy(const std::string& prompt, PageTable& pages,
+                     absl::Span<const float> prompt_logits, double noise) {
     const int64_t prompt_length = static_cast<int64_t>(golden_->Ids(prompt + ".input_ids").size());
     const std::vector<int32_t> ids = golden_->Ids(prompt + ".greedy.ids");
     const std::vector<float> margins = golden_->Floats(prompt + ".greedy.margin");
@@ -208,13 +220,15 @@ class HiddenStatesTest : public ModelGoldenTest {
     };
     PageTable pages = runner_->NewSequence();
     PHYLLO_ASSERT_OK(runner_->Prefill(pages, ids, kChunk, &observer));
-    EXPECT_EQ(MaxError(absl::MakeConstSpan(runner_->embeddings().data, ids.size() * runner_->embeddings().cols),
+    EXPECT_EQ(MaxError(absl::MakeConstSpan(runner_->embeddings().data,
+                                           ids.size() * runner_->embeddings().cols),
                        golden_->Floats(prefix + "embed")),
               0);
     ++compared;
     const MatrixView<const float> hidden_states = runner_->hidden_states();
     std::vector<float> normed(hidden_states.rows * hidden_states.cols);
-    const MatrixView<float> out = {normed.data(), hidden_states.rows, hidden_states.cols, hidden_states.cols};
+    const MatrixView<float> out = {normed.data(), hidden_states.rows, hidden_states.cols,
+                                   hidden_states.cols};
     PHYLLO_ASSERT_OK(runner_->transformer().ApplyFinalNorm(hidden_states, out));
     Compare(prefix + "final_norm", out, compared);
   }
@@ -237,7 +251,8 @@ void Register(const std::string& name, const Case& golden_case) {
 }
 
 void RegisterTests(const std::string& directory) {
-  for (const auto& [config_file, suffix] : {std::pair("config.json", ""), std::pair("config_v4.json", "WithVersion4Config")}) {
+  for (const auto& [config_file, suffix] :
+       {std::pair("config.json", ""), std::pair("config_v4.json", "WithVersion4Config")}) {
     if (!std::filesystem::exists(absl::StrCat(directory, "/", config_file))) continue;
     const Case f32 = {directory, config_file, Precision::kF32};
     const Case bf16 = {directory, config_file, Precision::kBf16};

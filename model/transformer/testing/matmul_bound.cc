@@ -18,22 +18,26 @@ absl::StatusOr<MatrixView<float>> NewMatrix(int64_t rows, int64_t cols, HugePage
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(const DecoderDescription& description,
-                                                                 const Checkpoint& checkpoint, ThreadPool& pool,
-                                                                 Precision precision, int64_t max_rows) {
+absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(
+    const DecoderDescription& description, const Checkpoint& checkpoint, ThreadPool& pool,
+    Precision precision, int64_t max_rows) {
   auto bound = std::unique_ptr<MatmulBound>(new MatmulBound(pool));
-  PHYLLO_ASSIGN_OR_RETURN(
-      bound->weights_, DecoderWeights::Load(description, checkpoint,
-                                            {.precision = precision,
-                                             .first_layer = 0,
-                                             .last_layer = description.num_hidden_layers(),
-                                             .head = true,
-                                             .progress = nullptr}));
-  PHYLLO_ASSIGN_OR_RETURN(bound->activations_, Activations::Create(description, precision, max_rows, bound->arena_));
-  PHYLLO_ASSIGN_OR_RETURN(LinearScratch scratch, LinearScratch::Create(pool.num_threads(), bound->arena_));
+  PHYLLO_ASSIGN_OR_RETURN(bound->weights_,
+                          DecoderWeights::Load(description, checkpoint,
+                                               {.precision = precision,
+                                                .first_layer = 0,
+                                                .last_layer = description.num_hidden_layers(),
+                                                .head = true,
+                                                .progress = nullptr}));
+  PHYLLO_ASSIGN_OR_RETURN(bound->activations_,
+                          Activations::Create(description, precision, max_rows, bound->arena_));
+  PHYLLO_ASSIGN_OR_RETURN(LinearScratch scratch,
+                          LinearScratch::Create(pool.num_threads(), bound->arena_));
   bound->scratch_ = std::make_unique<LinearScratch>(std::move(scratch));
-  PHYLLO_ASSIGN_OR_RETURN(bound->hidden_states_, NewMatrix(max_rows, description.hidden_size, bound->arena_));
-  PHYLLO_ASSIGN_OR_RETURN(bound->logits_, NewMatrix(max_rows, description.vocab_size, bound->arena_));
+  PHYLLO_ASSIGN_OR_RETURN(bound->hidden_states_,
+                          NewMatrix(max_rows, description.hidden_size, bound->arena_));
+  PHYLLO_ASSIGN_OR_RETURN(bound->logits_,
+                          NewMatrix(max_rows, description.vocab_size, bound->arena_));
   return bound;
 }
 
@@ -47,7 +51,8 @@ double MatmulBound::TimeStep(int64_t rows, int64_t logits_rows) {
     layer.gate_up_proj.Forward(a.normed, a.gate_up, pool_, *scratch_);
     layer.down_proj.ForwardAdd(a.feed_forward, hidden_states, pool_, *scratch_);
   }
-  weights_.head->lm_head.Forward(a.normed.SubRows(0, logits_rows), logits_.SubRows(0, logits_rows), pool_, *scratch_);
+  weights_.head->lm_head.Forward(a.normed.SubRows(0, logits_rows), logits_.SubRows(0, logits_rows),
+                                 pool_, *scratch_);
   return absl::ToDoubleSeconds(absl::Now() - begin);
 }
 

@@ -1,4 +1,5 @@
-// The matrix products of a step and nothing else: an upper bound of the speed with the same kernels.
+// The matrix products of a step and nothing else: an upper bound of the speed with the same
+// kernels.
 #ifndef PHYLLO_MODEL_TRANSFORMER_TESTING_MATMUL_BOUND_H_
 #define PHYLLO_MODEL_TRANSFORMER_TESTING_MATMUL_BOUND_H_
 
@@ -17,15 +18,18 @@
 
 namespace phyllo {
 
-// Owns packed weights of its own, so that a step finds them as cold as the real one does. Thread-compatible.
+// Owns packed weights of its own, so that a step finds them as cold as the real one does.
+// Thread-compatible.
 class MatmulBound {
  public:
   // Errors: those of DecoderWeights::Load and of the arena. The pool must outlive it.
   static absl::StatusOr<std::unique_ptr<MatmulBound>> Create(const DecoderDescription& description,
-                                                             const Checkpoint& checkpoint, ThreadPool& pool,
-                                                             Precision precision, int64_t max_rows);
+                                                             const Checkpoint& checkpoint,
+                                                             ThreadPool& pool, Precision precision,
+                                                             int64_t max_rows);
 
-  // Seconds of the products of one step of `rows` rows with `logits_rows` rows of logits. Requires both in [1, max_rows].
+  // Seconds of the products of one step of `rows` rows with `logits_rows` rows of logits. Requires
+  // both in [1, max_rows].
   double TimeStep(int64_t rows, int64_t logits_rows);
 
  private:

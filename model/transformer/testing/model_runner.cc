@@ -29,7 +29,8 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const std::string
                                                                const ModelRunnerOptions& options) {
   auto runner = std::unique_ptr<ModelRunner>(new ModelRunner());
   runner->options_ = options;
-  PHYLLO_ASSIGN_OR_RETURN(const std::string config_text, ReadFile(absl::StrCat(directory, "/", options.config_file)));
+  PHYLLO_ASSIGN_OR_RETURN(const std::string config_text,
+                          ReadFile(absl::StrCat(directory, "/", options.config_file)));
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(config_text));
   PHYLLO_ASSIGN_OR_RETURN(runner->checkpoint_, Checkpoint::Open(directory));
   PHYLLO_ASSIGN_OR_RETURN(runner->pool_, ThreadPool::Create({.num_threads = options.num_threads}));
@@ -41,13 +42,16 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const std::string
                                              .page_size = options.page_size,
                                              .kv_page_count = options.kv_page_count,
                                              .progress = nullptr}));
-  PHYLLO_ASSIGN_OR_RETURN(EmbeddingTable embedding_table,
-                          EmbeddingTable::Create(runner->transformer_->description(), *runner->checkpoint_));
+  PHYLLO_ASSIGN_OR_RETURN(
+      EmbeddingTable embedding_table,
+      EmbeddingTable::Create(runner->transformer_->description(), *runner->checkpoint_));
   runner->embedding_table_ = std::make_unique<EmbeddingTable>(std::move(embedding_table));
   return runner;
 }
 
-PageTable ModelRunner::NewSequence() { return PageTable(transformer_->kv_cache().allocator(), options_.page_size); }
+PageTable ModelRunner::NewSequence() {
+  return PageTable(transformer_->kv_cache().allocator(), options_.page_size);
+}
 
 absl::StatusOr<std::vector<float>> ModelRunner::Step(absl::Span<const SequenceChunk> chunks,
                                                      const LayerObserver* observer) {
@@ -59,8 +63,9 @@ absl::StatusOr<std::vector<float>> ModelRunner::Step(absl::Span<const SequenceCh
     const int64_t count = static_cast<int64_t>(chunk.token_ids.size());
     PHYLLO_RETURN_IF_ERROR(chunk.pages->Resize(chunk.first_position + count));
     embeddings_.resize((rows + count) * d);
-    PHYLLO_RETURN_IF_ERROR(embedding_table_->Embed(chunk.token_ids, chunk.first_position,
-                                                   absl::MakeSpan(embeddings_).subspan(rows * d, count * d)));
+    PHYLLO_RETURN_IF_ERROR(
+        embedding_table_->Embed(chunk.token_ids, chunk.first_position,
+                                absl::MakeSpan(embeddings_).subspan(rows * d, count * d)));
     slices.push_back({.row_begin = rows,
                       .row_count = count,
                       .first_position = chunk.first_position,
@@ -69,13 +74,15 @@ absl::StatusOr<std::vector<float>> ModelRunner::Step(absl::Span<const SequenceCh
     rows += count;
   }
   hidden_states_ = embeddings_;
-  const MatrixView<float> hidden = {.data = hidden_states_.data(), .rows = rows, .cols = d, .stride = d};
+  const MatrixView<float> hidden = {
+      .data = hidden_states_.data(), .rows = rows, .cols = d, .stride = d};
   PHYLLO_RETURN_IF_ERROR(transformer_->Forward(slices, hidden, observer));
 
   std::vector<float> logits(rows * vocab_size());
   for (int64_t begin = 0; begin < rows; begin += kMaxLogitsRows) {
     std::vector<int64_t> wanted;
-    for (int64_t row = begin; row < std::min(rows, begin + kMaxLogitsRows); ++row) wanted.push_back(row);
+    for (int64_t row = begin; row < std::min(rows, begin + kMaxLogitsRows); ++row)
+      wanted.push_back(row);
     const MatrixView<float> out = {.data = logits.data() + begin * vocab_size(),
                                    .rows = static_cast<int64_t>(wanted.size()),
                                    .cols = vocab_size(),
@@ -85,8 +92,10 @@ absl::StatusOr<std::vector<float>> ModelRunner::Step(absl::Span<const SequenceCh
   return logits;
 }
 
-absl::StatusOr<std::vector<float>> ModelRunner::Prefill(PageTable& pages, absl::Span<const int32_t> token_ids,
-                                                        int64_t chunk, const LayerObserver* observer) {
+absl::StatusOr<std::vector<float>> ModelRunner::Prefill(PageTable& pages,
+                                                        absl::Span<const int32_t> token_ids,
+                                                        int64_t chunk,
+                                                        const LayerObserver* observer) {
   const int64_t prompt_length = static_cast<int64_t>(token_ids.size());
   std::vector<float> logits;
   for (int64_t begin = 0; begin < prompt_length; begin += chunk) {
@@ -102,12 +111,18 @@ absl::StatusOr<std::vector<float>> ModelRunner::Prefill(PageTable& pages, absl::
 
 MatrixView<const float> ModelRunner::embeddings() const {
   const int64_t d = embedding_table_->hidden_size();
-  return {.data = embeddings_.data(), .rows = static_cast<int64_t>(embeddings_.size()) / d, .cols = d, .stride = d};
+  return {.data = embeddings_.data(),
+          .rows = static_cast<int64_t>(embeddings_.size()) / d,
+          .cols = d,
+          .stride = d};
 }
 
 MatrixView<const float> ModelRunner::hidden_states() const {
   const int64_t d = embedding_table_->hidden_size();
-  return {.data = hidden_states_.data(), .rows = static_cast<int64_t>(hidden_states_.size()) / d, .cols = d, .stride = d};
+  return {.data = hidden_states_.data(),
+          .rows = static_cast<int64_t>(hidden_states_.size()) / d,
+          .cols = d,
+          .stride = d};
 }
 
 int64_t ArgmaxOf(absl::Span<const float> logits) {

@@ -1,7 +1,8 @@
 // Runs a Hugging Face model folder in the test's own process: ids in, logits out.
 //   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, ModelRunner::Load(directory, {}));
 //   PageTable pages = runner->NewSequence();
-//   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> logits, runner->Prefill(pages, prompt, /*chunk=*/64));
+//   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> logits, runner->Prefill(pages, prompt,
+//   /*chunk=*/64));
 #ifndef PHYLLO_MODEL_TRANSFORMER_TESTING_MODEL_RUNNER_H_
 #define PHYLLO_MODEL_TRANSFORMER_TESTING_MODEL_RUNNER_H_
 
@@ -48,10 +49,13 @@ class ModelRunner {
   PageTable NewSequence();
 
   // One step over all chunks. Returns the logits of every row, [rows, v], chunk behind chunk.
-  absl::StatusOr<std::vector<float>> Step(absl::Span<const SequenceChunk> chunks, const LayerObserver* observer = nullptr);
+  absl::StatusOr<std::vector<float>> Step(absl::Span<const SequenceChunk> chunks,
+                                          const LayerObserver* observer = nullptr);
 
-  // A whole prompt, from position 0, in steps of at most `chunk` tokens. Returns the logits of every position, [n, v].
-  absl::StatusOr<std::vector<float>> Prefill(PageTable& pages, absl::Span<const int32_t> token_ids, int64_t chunk,
+  // A whole prompt, from position 0, in steps of at most `chunk` tokens. Returns the logits of
+  // every position, [n, v].
+  absl::StatusOr<std::vector<float>> Prefill(PageTable& pages, absl::Span<const int32_t> token_ids,
+                                             int64_t chunk,
                                              const LayerObserver* observer = nullptr);
 
   // The embeddings of the step, or what Forward made of them: [rows, d] of the last Step.

@@ -83,8 +83,9 @@ double Act(Activation activation, double x) {
 }
 
 // Head norm, then rotation at `position`, of one head [hd] in place.
-void PrepareHead(const AttentionDescription& attention, double eps, const Vector& norm, const RopeFrequencies* rope,
-                 absl::Span<const float> frequencies, int64_t position, absl::Span<double> head) {
+void PrepareHead(const AttentionDescription& attention, double eps, const Vector& norm,
+                 const RopeFrequencies* rope, absl::Span<const float> frequencies, int64_t position,
+                 absl::Span<double> head) {
   if (attention.qk_norm) {
     const Vector normed = Norm(NormKind::kRmsNorm, eps, Vector(head.begin(), head.end()), norm, {});
     for (size_t j = 0; j < head.size(); ++j) head[j] = normed[j];
@@ -102,9 +103,10 @@ void PrepareHead(const AttentionDescription& attention, double eps, const Vector
   }
 }
 
-// One query head over the keys and values of positions [0, count) of its key/value head, which begins at `offset`.
-Vector AttendHead(const AttentionDescription& attention, absl::Span<const double> q, const Rows& k, const Rows& v,
-                  size_t offset, size_t count) {
+// One query head over the keys and values of positions [0, count) of its key/value head, which
+// begins at `offset`.
+Vector AttendHead(const AttentionDescription& attention, absl::Span<const double> q, const Rows& k,
+                  const Rows& v, size_t offset, size_t count) {
   Vector weights(count);
   double max = -INFINITY;
   double sum = 0;
@@ -126,8 +128,8 @@ void Add(const Vector& x, Vector& y) {
   for (size_t j = 0; j < x.size(); ++j) y[j] += x[j];
 }
 
-absl::Status AddAttention(const DecoderDescription& description, const Weights& weights, const RopeFrequencies* rope,
-                          int64_t layer, Rows& x) {
+absl::Status AddAttention(const DecoderDescription& description, const Weights& weights,
+                          const RopeFrequencies* rope, int64_t layer, Rows& x) {
   const AttentionDescription& attention = description.layers[layer].attention;
   using Role = WeightRole;
   PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(Role::kInputNorm, layer));
@@ -154,7 +156,8 @@ absl::Status AddAttention(const DecoderDescription& description, const Weights& 
     k.push_back(Linear(k_proj, k_bias, normed));
     v.push_back(Linear(v_proj, v_bias, normed));
     for (size_t h = 0; h < k[p].size() / hd; ++h) {
-      PrepareHead(attention, description.norm.eps, k_norm, rope, frequencies, p, absl::MakeSpan(k[p]).subspan(h * hd, hd));
+      PrepareHead(attention, description.norm.eps, k_norm, rope, frequencies, p,
+                  absl::MakeSpan(k[p]).subspan(h * hd, hd));
     }
     Vector heads;
     for (size_t h = 0; h < q.size() / hd; ++h) {
@@ -168,11 +171,13 @@ absl::Status AddAttention(const DecoderDescription& description, const Weights& 
   return absl::OkStatus();
 }
 
-absl::Status AddFeedForward(const DecoderDescription& description, const Weights& weights, int64_t layer, Rows& x) {
+absl::Status AddFeedForward(const DecoderDescription& description, const Weights& weights,
+                            int64_t layer, Rows& x) {
   const FeedForwardDescription& feed_forward = description.layers[layer].feed_forward;
   using Role = WeightRole;
   PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(Role::kPostAttentionNorm, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector norm_bias, weights.Column(Role::kPostAttentionNormBias, layer));
+  PHYLLO_ASSIGN_OR_RETURN(const Vector norm_bias,
+                          weights.Column(Role::kPostAttentionNormBias, layer));
   PHYLLO_ASSIGN_OR_RETURN(const Rows gate_proj, weights.Matrix(Role::kGateProj, layer));
   PHYLLO_ASSIGN_OR_RETURN(const Vector gate_bias, weights.Column(Role::kGateProjBias, layer));
   PHYLLO_ASSIGN_OR_RETURN(const Rows up_proj, weights.Matrix(Role::kUpProj, layer));
@@ -221,12 +226,14 @@ absl::StatusOr<std::vector<double>> ComputeReferenceLogits(const DecoderDescript
   }
   PHYLLO_ASSIGN_OR_RETURN(Rows x, EmbedTokens(description, weights, token_ids));
   for (int64_t layer = 0; layer < description.num_hidden_layers(); ++layer) {
-    PHYLLO_RETURN_IF_ERROR(AddAttention(description, weights, rope.empty() ? nullptr : &rope[0], layer, x));
+    PHYLLO_RETURN_IF_ERROR(
+        AddAttention(description, weights, rope.empty() ? nullptr : &rope[0], layer, x));
     PHYLLO_RETURN_IF_ERROR(AddFeedForward(description, weights, layer, x));
   }
   PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(WeightRole::kFinalNorm, -1));
   PHYLLO_ASSIGN_OR_RETURN(const Vector norm_bias, weights.Column(WeightRole::kFinalNormBias, -1));
-  const WeightRole head_role = description.tie_word_embeddings ? WeightRole::kEmbedTokens : WeightRole::kLmHead;
+  const WeightRole head_role =
+      description.tie_word_embeddings ? WeightRole::kEmbedTokens : WeightRole::kLmHead;
   PHYLLO_ASSIGN_OR_RETURN(const Rows lm_head, weights.Matrix(head_role, -1));
   PHYLLO_ASSIGN_OR_RETURN(const Vector lm_head_bias, weights.Column(WeightRole::kLmHeadBias, -1));
   std::vector<double> logits;

@@ -1,4 +1,5 @@
-// The forward pass written down as plainly as possible, in double: what the fast one is tested against.
+// The forward pass written down as plainly as possible, in double: what the fast one is tested
+// against.
 #ifndef PHYLLO_MODEL_TRANSFORMER_TESTING_REFERENCE_TRANSFORMER_H_
 #define PHYLLO_MODEL_TRANSFORMER_TESTING_REFERENCE_TRANSFORMER_H_
 
@@ -12,9 +13,10 @@
 
 namespace phyllo {
 
-// The logits [n, v] of a whole sequence of n token ids: no cache, no pages, no threads, no packing, double throughout.
-// The rotation of every position is that of a prompt of n tokens. Shares with the library the description of the model,
-// the names of the weights and the RoPE frequencies, no arithmetic. Errors: those of FindWeight and RopeFrequencies.
+// The logits [n, v] of a whole sequence of n token ids: no cache, no pages, no threads, no packing,
+// double throughout. The rotation of every position is that of a prompt of n tokens. Shares with
+// the library the description of the model, the names of the weights and the RoPE frequencies, no
+// arithmetic. Errors: those of FindWeight and RopeFrequencies.
 absl::StatusOr<std::vector<double>> ComputeReferenceLogits(const DecoderDescription& description,
                                                            const Checkpoint& checkpoint,
                                                            absl::Span<const int32_t> token_ids);

@@ -22,46 +22,63 @@ namespace {
 
 // A config of the Llama kind: hidden_size 12, 2 layers, `more` being further keys.
 std::string LlamaLike(absl::string_view model_type, absl::string_view more) {
-  return absl::StrCat(R"({"model_type": ")", model_type, R"(", "vocab_size": 29, "hidden_size": 12, "num_hidden_layers": 2,
+  return absl::StrCat(R"({"model_type": ")", model_type,
+                      R"(", "vocab_size": 29, "hidden_size": 12, "num_hidden_layers": 2,
       "rms_norm_eps": 1e-5, "max_position_embeddings": 96, "rope_theta": 10000.0, )",
                       more, "}");
 }
 
 std::string Gpt2(absl::string_view more) {
-  return absl::StrCat(R"({"model_type": "gpt2", "vocab_size": 31, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 96,
+  return absl::StrCat(
+      R"({"model_type": "gpt2", "vocab_size": 31, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 96,
       "layer_norm_epsilon": 1e-5)",
-                      more, "}");
+      more, "}");
 }
 
 // Norm weights lie around 1; all else is scaled so that activations neither die nor explode.
 float RandomValue(const WeightSpec& spec, std::mt19937& random) {
   std::normal_distribution<float> normal(0.0f, 1.0f);
-  const bool norm = spec.role == WeightRole::kInputNorm || spec.role == WeightRole::kPostAttentionNorm ||
+  const bool norm = spec.role == WeightRole::kInputNorm ||
+                    spec.role == WeightRole::kPostAttentionNorm ||
                     spec.role == WeightRole::kFinalNorm || spec.role == WeightRole::kQNorm ||
                     spec.role == WeightRole::kKNorm;
   if (norm) return 1.0f + 0.2f * normal(random);
-  return normal(random) / std::sqrt(static_cast<float>(spec.columns)) * (spec.columns == 1 ? 0.3f : 1.0f);
+  return normal(random) / std::sqrt(static_cast<float>(spec.columns)) *
+         (spec.columns == 1 ? 0.3f : 1.0f);
 }
 
 }  // namespace
 
 std::vector<ToyModel> ToyModels() {
-  const std::string gqa = R"("num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 6, "intermediate_size": 20, )";
-  const std::string mha = R"("num_attention_heads": 3, "num_key_value_heads": 3, "intermediate_size": 17, )";
-  const std::string mqa = R"("num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 33, )";
+  const std::string gqa =
+      R"("num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 6, "intermediate_size": 20, )";
+  const std::string mha =
+      R"("num_attention_heads": 3, "num_key_value_heads": 3, "intermediate_size": 17, )";
+  const std::string mqa =
+      R"("num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 33, )";
   const std::string silu = R"("hidden_act": "silu", "tie_word_embeddings": false)";
   const std::string scaled = silu + R"(, "rope_scaling": )";
   return {
       {"LlamaGqa", LlamaLike("llama", gqa + silu)},
       {"LlamaMqa", LlamaLike("llama", mqa + silu)},
-      {"LlamaMhaTied", LlamaLike("llama", mha + R"("hidden_act": "silu", "tie_word_embeddings": true)")},
-      {"LlamaBiases", LlamaLike("llama", gqa + silu + R"(, "attention_bias": true, "mlp_bias": true)")},
-      {"LlamaGelu", LlamaLike("llama", mha + R"("hidden_act": "gelu", "tie_word_embeddings": false)")},
-      {"LlamaGeluTanh", LlamaLike("llama", mha + R"("hidden_act": "gelu_pytorch_tanh", "tie_word_embeddings": false)")},
-      {"LlamaRelu", LlamaLike("llama", mha + R"("hidden_act": "relu", "tie_word_embeddings": false)")},
-      {"LlamaLinear", LlamaLike("llama", gqa + scaled + R"({"rope_type": "linear", "factor": 4.0})")},
-      {"LlamaDynamic", LlamaLike("llama", gqa + scaled + R"({"rope_type": "dynamic", "factor": 2.0})")},
-      {"Llama3", LlamaLike("llama", gqa + scaled + R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+      {"LlamaMhaTied",
+       LlamaLike("llama", mha + R"("hidden_act": "silu", "tie_word_embeddings": true)")},
+      {"LlamaBiases",
+       LlamaLike("llama", gqa + silu + R"(, "attention_bias": true, "mlp_bias": true)")},
+      {"LlamaGelu",
+       LlamaLike("llama", mha + R"("hidden_act": "gelu", "tie_word_embeddings": false)")},
+      {"LlamaGeluTanh",
+       LlamaLike("llama",
+                 mha + R"("hidden_act": "gelu_pytorch_tanh", "tie_word_embeddings": false)")},
+      {"LlamaRelu",
+       LlamaLike("llama", mha + R"("hidden_act": "relu", "tie_word_embeddings": false)")},
+      {"LlamaLinear",
+       LlamaLike("llama", gqa + scaled + R"({"rope_type": "linear", "factor": 4.0})")},
+      {"LlamaDynamic",
+       LlamaLike("llama", gqa + scaled + R"({"rope_type": "dynamic", "factor": 2.0})")},
+      {"Llama3",
+       LlamaLike("llama",
+                 gqa + scaled + R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
           "high_freq_factor": 4.0, "original_max_position_embeddings": 16})")},
       {"LlamaYarn", LlamaLike("llama", gqa + scaled + R"({"rope_type": "yarn", "factor": 4.0,
           "original_max_position_embeddings": 24})")},
@@ -83,7 +100,8 @@ ToyModel FindToyModel(absl::string_view name) {
 absl::StatusOr<std::string> WriteToyModel(const ToyModel& model) {
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(model.config));
   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "toy_models" / model.name;
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "toy_models" / model.name;
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "config.json") << model.config;
 
@@ -98,8 +116,9 @@ absl::StatusOr<std::string> WriteToyModel(const ToyModel& model) {
     int64_t count = 1;
     for (const int64_t size : spec.shape) count *= size;
     for (int64_t i = 0; i < count; ++i) values.push_back(RandomValue(spec, random));
-    entries.push_back(absl::StrCat("\"", spec.names[0], R"(": {"dtype": "F32", "shape": [)", absl::StrJoin(spec.shape, ", "),
-                                   R"(], "data_offsets": [)", begin * sizeof(float), ", ", values.size() * sizeof(float),
+    entries.push_back(absl::StrCat("\"", spec.names[0], R"(": {"dtype": "F32", "shape": [)",
+                                   absl::StrJoin(spec.shape, ", "), R"(], "data_offsets": [)",
+                                   begin * sizeof(float), ", ", values.size() * sizeof(float),
                                    "]}"));
   }
   std::string header = absl::StrCat("{", absl::StrJoin(entries, ", "), "}");
@@ -108,7 +127,8 @@ absl::StatusOr<std::string> WriteToyModel(const ToyModel& model) {
   std::ofstream file(folder / "model.safetensors", std::ios::binary);
   file.write(reinterpret_cast<const char*>(&header_size), sizeof(header_size));
   file.write(header.data(), static_cast<std::streamsize>(header.size()));
-  file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+  file.write(reinterpret_cast<const char*>(values.data()),
+             static_cast<std::streamsize>(values.size() * sizeof(float)));
   if (!file.flush()) return absl::InternalError(absl::StrCat("cannot write ", folder.string()));
   return folder.string();
 }

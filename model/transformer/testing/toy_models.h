@@ -1,4 +1,5 @@
-// Model folders small enough to think about: two layers of a few units, random weights, one for each thing that can differ.
+// Model folders small enough to think about: two layers of a few units, random weights, one for
+// each thing that can differ.
 #ifndef PHYLLO_MODEL_TRANSFORMER_TESTING_TOY_MODELS_H_
 #define PHYLLO_MODEL_TRANSFORMER_TESTING_TOY_MODELS_H_
 
@@ -19,15 +20,15 @@ struct ToyModel {
 // For GoogleTest's messages.
 inline void PrintTo(const ToyModel& model, std::ostream* out) { *out << model.name; }
 
-// All of them: norms, biases, head norms, tied or not, MHA, GQA, MQA, gated or not, every activation, RoPE types, learned
-// positions. Sizes are odd where they may be.
+// All of them: norms, biases, head norms, tied or not, MHA, GQA, MQA, gated or not, every
+// activation, RoPE types, learned positions. Sizes are odd where they may be.
 std::vector<ToyModel> ToyModels();
 
 // The one of that name. Requires that there is one.
 ToyModel FindToyModel(absl::string_view name);
 
-// Writes config.json and model.safetensors (F32, seeded, norm weights around 1) to a folder of the test's own and returns
-// its path.
+// Writes config.json and model.safetensors (F32, seeded, norm weights around 1) to a folder of the
+// test's own and returns its path.
 absl::StatusOr<std::string> WriteToyModel(const ToyModel& model);
 
 }  // namespace phyllo
