@@ -62,6 +62,7 @@ class PackedLinear {
   PackedLinear& operator=(PackedLinear&&) = default;
 
   // Packs `weight` as rows [row_begin, row_begin + weight.out_features) of W, converting to the precision (to bf16: round to nearest even).
+  // Calls whose rows share no panel (kLinearPanel rows from a multiple of it) may run at once.
   // INVALID_ARGUMENT when it does not fit or its in_features or dtype is wrong.
   absl::Status PackRows(int64_t row_begin, const WeightSlice& weight);
 

@@ -1,10 +1,12 @@
 #include "model/transformer/decoder_weights.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/tensor_view.h"
 #include "model/config/weight_map.h"
@@ -28,6 +30,36 @@ WeightSlice SliceOf(const WeightSpec& spec, const TensorView& tensor) {
           .stride = stride};
 }
 
+// Rows [begin, begin + count) of a weight.
+WeightSlice SubRows(WeightSlice slice, int64_t begin, int64_t count) {
+  const bool rows_are_columns = slice.layout == WeightSlice::Layout::kInOut;
+  slice.data = static_cast<const uint8_t*>(slice.data) +
+               begin * (rows_are_columns ? 1 : slice.stride) * ByteSize(slice.dtype);
+  slice.out_features = count;
+  return slice;
+}
+
+// Packs `slice` as rows row_begin, row_begin + 1, ... of `linear`, on all threads of the pool. The
+// cuts lie between the panels of the packed matrix, so that no two threads write to the same one.
+absl::Status PackInParallel(const WeightSlice& slice, int64_t row_begin, ThreadPool& pool,
+                            PackedLinear& linear) {
+  constexpr int64_t kRowsPerTask = 4 * kLinearPanel;
+  const int64_t row_end = row_begin + slice.out_features;
+  const int64_t first_task = row_begin / kRowsPerTask;
+  const int64_t last_task = (row_end - 1) / kRowsPerTask;
+  absl::Mutex mutex;
+  absl::Status first_error;
+  pool.ParallelFor(last_task - first_task + 1, [&](int64_t task, int /*worker*/) {
+    const int64_t begin = std::max(row_begin, (first_task + task) * kRowsPerTask);
+    const int64_t end = std::min(row_end, (first_task + task + 1) * kRowsPerTask);
+    const absl::Status status =
+        linear.PackRows(begin, SubRows(slice, begin - row_begin, end - begin));
+    absl::MutexLock lock(&mutex);
+    first_error.Update(status);
+  });
+  return first_error;
+}
+
 // The parts of one fused matrix: the role of each part and of its bias.
 struct Part {
   WeightRole weight;
@@ -37,17 +69,25 @@ struct Part {
 // Reads the weights of one checkpoint into the arena of `weights`.
 class WeightLoader {
  public:
-  WeightLoader(const WeightMap& map, const Checkpoint& checkpoint,
-               const DecoderWeightsOptions& options, WeightRole head_role, DecoderWeights& weights)
-      : map_(map),
+  WeightLoader(const DecoderDescription& description, const Checkpoint& checkpoint,
+               const DecoderWeightsOptions& options, ThreadPool& pool, DecoderWeights& weights)
+      : map_(BuildWeightMap(description)),
+        head_role_(description.tie_word_embeddings ? WeightRole::kEmbedTokens
+                                                   : WeightRole::kLmHead),
         checkpoint_(checkpoint),
         options_(options),
-        head_role_(head_role),
+        pool_(pool),
         weights_(weights) {
     for (const WeightSpec& spec : map_.specs) {
       if (IsWanted(spec)) total_bytes_ += FileBytes(spec);
     }
   }
+
+  // The matrix that is lm_head.
+  WeightRole head_role() const { return head_role_; }
+
+  // Whether the checkpoint is as it should be, whole.
+  absl::Status Check() const { return CheckTensors(map_, checkpoint_); }
 
   // `layer` is the index in the model, -1 outside the layers; roles that the map does not hold are
   // absent.
@@ -91,7 +131,7 @@ class WeightLoader {
     for (const Part& part : parts) {
       const WeightSpec& spec = *map_.Find(part.weight, layer);
       PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
-      PHYLLO_RETURN_IF_ERROR(linear.PackRows(row_begin, SliceOf(spec, *tensor)));
+      PHYLLO_RETURN_IF_ERROR(PackInParallel(SliceOf(spec, *tensor), row_begin, pool_, linear));
       PHYLLO_RETURN_IF_ERROR(PackBias(part.bias, layer, row_begin, linear));
       ReportDone(spec);
       row_begin += spec.rows;
@@ -128,10 +168,11 @@ class WeightLoader {
     if (options_.progress) options_.progress(done_bytes_, total_bytes_);
   }
 
-  const WeightMap& map_;
+  const WeightMap map_;
+  const WeightRole head_role_;
   const Checkpoint& checkpoint_;
   const DecoderWeightsOptions& options_;
-  const WeightRole head_role_;  // of the matrix that is lm_head
+  ThreadPool& pool_;
   DecoderWeights& weights_;
   int64_t done_bytes_ = 0;
   int64_t total_bytes_ = 0;
@@ -176,13 +217,13 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
                       .down_proj = std::move(down_proj)};
 }
 
-absl::StatusOr<HeadWeights> LoadHead(const DecoderDescription& description, WeightRole head_role,
-                                     WeightLoader& loader) {
+absl::StatusOr<HeadWeights> LoadHead(const DecoderDescription& description, WeightLoader& loader) {
   PHYLLO_ASSIGN_OR_RETURN(NormWeights final_norm,
                           loader.LoadNorm(description.norm, WeightRole::kFinalNorm,
                                           WeightRole::kFinalNormBias, /*layer=*/-1));
-  PHYLLO_ASSIGN_OR_RETURN(PackedLinear lm_head,
-                          loader.LoadLinear({{head_role, WeightRole::kLmHeadBias}}, /*layer=*/-1));
+  PHYLLO_ASSIGN_OR_RETURN(
+      PackedLinear lm_head,
+      loader.LoadLinear({{loader.head_role(), WeightRole::kLmHeadBias}}, /*layer=*/-1));
   return HeadWeights{.final_norm = final_norm, .lm_head = std::move(lm_head)};
 }
 
@@ -190,21 +231,19 @@ absl::StatusOr<HeadWeights> LoadHead(const DecoderDescription& description, Weig
 
 absl::StatusOr<DecoderWeights> DecoderWeights::Load(const DecoderDescription& description,
                                                     const Checkpoint& checkpoint,
-                                                    const DecoderWeightsOptions& options) {
-  const WeightMap map = BuildWeightMap(description);
-  PHYLLO_RETURN_IF_ERROR(CheckTensors(map, checkpoint));
+                                                    const DecoderWeightsOptions& options,
+                                                    ThreadPool& pool) {
   DecoderWeights weights;
   weights.kernels = std::make_unique<LinearKernels>();
-  const WeightRole head_role =
-      description.tie_word_embeddings ? WeightRole::kEmbedTokens : WeightRole::kLmHead;
-  WeightLoader loader(map, checkpoint, options, head_role, weights);
+  WeightLoader loader(description, checkpoint, options, pool, weights);
+  PHYLLO_RETURN_IF_ERROR(loader.Check());
   weights.layers.reserve(options.last_layer - options.first_layer);
   for (int64_t layer = options.first_layer; layer < options.last_layer; ++layer) {
     PHYLLO_ASSIGN_OR_RETURN(LayerWeights layer_weights, LoadLayer(description, layer, loader));
     weights.layers.push_back(std::move(layer_weights));
   }
   if (options.head) {
-    PHYLLO_ASSIGN_OR_RETURN(weights.head, LoadHead(description, head_role, loader));
+    PHYLLO_ASSIGN_OR_RETURN(weights.head, LoadHead(description, loader));
   }
   return weights;
 }

@@ -14,6 +14,7 @@
 #include "model/config/decoder_description.h"
 #include "model/onednn/linear_kernels.h"
 #include "model/onednn/packed_linear.h"
+#include "model/parallel/thread_pool.h"
 #include "model/tensor/huge_page_arena.h"
 #include "model/tensor/linear_input.h"
 
@@ -58,14 +59,15 @@ struct DecoderWeightsOptions {
 // Owns the memory all spans and matrices above lie in. Movable; immutable after Load, hence
 // thread-safe.
 struct DecoderWeights {
-  // Packs straight from the memory map: beside the packed weights no copy is made. Requires 0 <=
-  // first_layer <= last_layer
+  // Packs straight from the memory map, on all threads of the pool: beside the packed weights no
+  // copy is made. Requires 0 <= first_layer <= last_layer
   // <= num_hidden_layers. INVALID_ARGUMENT lists the tensors that are missing, superfluous or
   // mis-shaped; FAILED_PRECONDITION when this CPU has no kernels for the precision;
   // RESOURCE_EXHAUSTED when memory runs out.
   static absl::StatusOr<DecoderWeights> Load(const DecoderDescription& description,
                                              const Checkpoint& checkpoint,
-                                             const DecoderWeightsOptions& options);
+                                             const DecoderWeightsOptions& options,
+                                             ThreadPool& pool);
 
   std::unique_ptr<LinearKernels> kernels;
   HugePageArena arena;

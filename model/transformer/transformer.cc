@@ -243,8 +243,8 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
       .last_layer = impl->options.last_layer,
       .head = impl->options.last_layer == description.num_hidden_layers(),
       .progress = options.progress};
-  PHYLLO_ASSIGN_OR_RETURN(impl->weights,
-                          DecoderWeights::Load(description, checkpoint, weights_options));
+  PHYLLO_ASSIGN_OR_RETURN(
+      impl->weights, DecoderWeights::Load(description, checkpoint, weights_options, thread_pool));
   PHYLLO_RETURN_IF_ERROR(impl->AllocateBuffers());
   return std::unique_ptr<Transformer>(new Transformer(std::move(impl)));
 }

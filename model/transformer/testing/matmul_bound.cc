@@ -28,7 +28,8 @@ absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(
                                                 .first_layer = 0,
                                                 .last_layer = description.num_hidden_layers(),
                                                 .head = true,
-                                                .progress = nullptr}));
+                                                .progress = nullptr},
+                                               pool));
   PHYLLO_ASSIGN_OR_RETURN(bound->activations_,
                           Activations::Create(description, precision, max_rows, bound->arena_));
   PHYLLO_ASSIGN_OR_RETURN(LinearScratch scratch,
