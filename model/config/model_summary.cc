@@ -1,6 +1,7 @@
 #include "model/config/model_summary.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -8,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/tensor_view.h"
 #include "model/config/decoder_description.h"
@@ -176,10 +177,38 @@ int64_t EqualLayers(const std::vector<ModuleSummary>& modules, size_t begin) {
   return count;
 }
 
-std::string Row(const ModuleSummary& module) {
-  return absl::StrFormat("%-28s %-28s %-12s %-12s %15s %15s\n", module.name, module.kind,
-                         module.input_shape, module.output_shape, Grouped(module.parameter_count),
-                         Grouped(module.weight_bytes));
+using Cells = std::array<std::string, 6>;
+
+Cells Row(const ModuleSummary& module) {
+  return {module.name,
+          module.kind,
+          module.input_shape,
+          module.output_shape,
+          Grouped(module.parameter_count),
+          Grouped(module.weight_bytes)};
+}
+
+// The rows as lines of equally wide columns, words to the left and numbers to the right. A row of
+// one cell is a line of its own.
+std::string AlignColumns(absl::Span<const Cells> rows) {
+  constexpr size_t kFirstNumber = 4;
+  std::array<size_t, 6> widths = {};
+  for (const Cells& row : rows) {
+    if (row[1].empty()) continue;
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Cells& row : rows) {
+    for (size_t i = 0; i < row.size() && !(row[1].empty() && i > 0); ++i) {
+      if (i > 0) text.append(2, ' ');
+      const size_t padding = row[1].empty() ? 0 : widths[i] - row[i].size();
+      if (i >= kFirstNumber) text.append(padding, ' ');
+      text += row[i];
+      if (i < kFirstNumber) text.append(padding, ' ');
+    }
+    text.push_back('\n');
+  }
+  return text;
 }
 
 }  // namespace
@@ -222,29 +251,29 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
 }
 
 std::string FormatModelSummary(const ModelSummary& summary, bool all_layers) {
-  std::string text = absl::StrFormat("%-28s %-28s %-12s %-12s %15s %15s\n", "module", "kind",
-                                     "input", "output", "parameters", "bytes");
+  std::vector<Cells> rows = {{"module", "kind", "input", "output", "parameters", "bytes"}};
   const std::vector<ModuleSummary>& modules = summary.modules;
   size_t i = 0;
   while (i < modules.size()) {
     if (modules[i].layer < 0) {
-      text += Row(modules[i++]);
+      rows.push_back(Row(modules[i++]));
       continue;
     }
     const size_t size = LayerEnd(modules, i) - i;
     const int64_t layer = modules[i].layer;
     const int64_t equal = all_layers ? 1 : EqualLayers(modules, i);
-    for (size_t k = 0; k < size; ++k) text += Row(modules[i + k]);
-    if (equal > 1)
-      absl::StrAppend(&text, "layers.", layer + 1, " .. layers.", layer + equal - 1, ": as layers.",
-                      layer, "\n");
+    for (size_t k = 0; k < size; ++k) rows.push_back(Row(modules[i + k]));
+    if (equal > 1) {
+      std::string layers = absl::StrCat("layers.", layer + 1);
+      if (equal > 2) absl::StrAppend(&layers, " .. layers.", layer + equal - 1);
+      rows.push_back({absl::StrCat(layers, ": as layers.", layer)});
+    }
     i += size * static_cast<size_t>(equal);
   }
-  absl::StrAppend(&text, "total: ", Grouped(summary.parameter_count), " parameters, ",
-                  Grouped(summary.weight_bytes), " bytes\n");
-  absl::StrAppend(&text, "KV cache per token: ", Grouped(summary.kv_bytes_per_token_bf16),
-                  " bytes in bf16, ", Grouped(summary.kv_bytes_per_token_f32), " in f32\n");
-  return text;
+  return absl::StrCat(AlignColumns(rows), "total: ", Grouped(summary.parameter_count),
+                      " parameters, ", Grouped(summary.weight_bytes), " bytes\n",
+                      "KV cache per token: ", Grouped(summary.kv_bytes_per_token_bf16),
+                      " bytes in bf16, ", Grouped(summary.kv_bytes_per_token_f32), " in f32\n");
 }
 
 }  // namespace phyllo
