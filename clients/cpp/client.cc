@@ -1,10 +1,9 @@
 #include "clients/cpp/client.h"
 
-#include <cstdint>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/answer_collector.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/sync_stream.h"
@@ -69,19 +68,6 @@ class RpcGenerateStream final : public GenerateStream {
   std::optional<absl::Status> end_;
 };
 
-// Puts `message` at the end of the answer of its choice.
-void Collect(GenerateResponse&& message, std::map<int32_t, gateway::v1::Choice>& choices) {
-  gateway::v1::Choice& choice = choices[message.choice_index()];
-  if (message.has_delta()) {
-    gateway::v1::Delta& answer = *choice.mutable_answer();
-    answer.mutable_text()->append(message.delta().text());
-    answer.mutable_token_ids()->MergeFrom(message.delta().token_ids());
-    answer.mutable_logprobs()->MergeFrom(message.delta().logprobs());
-  } else if (message.has_finished()) {
-    *choice.mutable_finished() = std::move(*message.mutable_finished());
-  }
-}
-
 }  // namespace
 
 struct Client::Connection {
@@ -118,16 +104,14 @@ std::unique_ptr<GenerateStream> Client::StreamGenerate(const gateway::v1::Genera
 absl::StatusOr<gateway::v1::GenerateUnaryResponse> Client::Generate(const gateway::v1::GenerateRequest& request,
                                                                     const CallOptions& options, GenerateObserver observer) {
   const std::unique_ptr<GenerateStream> stream = StreamGenerate(request, options);
-  std::map<int32_t, gateway::v1::Choice> choices;
+  AnswerCollector collector;
   while (true) {
     PHYLLO_ASSIGN_OR_RETURN(std::optional<GenerateResponse> message, stream->Next());
     if (!message.has_value()) break;
     observer(*message);
-    Collect(*std::move(message), choices);
+    collector.Add(*message);
   }
-  gateway::v1::GenerateUnaryResponse response;
-  for (auto& [index, choice] : choices) *response.add_choices() = std::move(choice);
-  return response;
+  return collector.TakeAnswer();
 }
 
 absl::StatusOr<gateway::v1::ScoreResponse> Client::Score(const gateway::v1::ScoreRequest& request, const CallOptions& options) {
