@@ -1,0 +1,98 @@
+// The words of --help.
+#ifndef PHYLLO_CLIENTS_CLI_COMMAND_HELP_H_
+#define PHYLLO_CLIENTS_CLI_COMMAND_HELP_H_
+
+namespace phyllo {
+
+struct CommandHelp {
+  const char* summary;
+  const char* usage;
+  const char* examples;
+};
+
+inline constexpr char kMainFooter[] = R"(Examples:
+  phyllo run "Once upon a time"            the demo model goes on
+  phyllo run ~/models/Qwen3-0.6B --chat "Why is the sky blue?"
+  phyllo chat                              a conversation with the demo model
+  phyllo up ~/models/Qwen3-0.6B            serves it to other programs until Ctrl-C
+  phyllo COMMAND --help                    more
+
+Exit codes:
+  0    success
+  1    an error not listed here
+  2    the command line or the request is wrong
+  3    try later: no server there, overload, or out of time
+  4    the model cannot be loaded
+  130  interrupted with Ctrl-C)";
+
+inline constexpr CommandHelp kRunHelp = {
+    "starts the services for a model, answers one prompt, and stops them",
+    "Usage: phyllo run [OPTIONS] [MODEL] PROMPT\n\nMODEL is a Hugging Face model folder; without it, the demo model answers. PROMPT is continued as it "
+    "stands;\n--chat asks it as a user would. \"-\" reads PROMPT from standard input.",
+    R"(Examples:
+  phyllo run "Once upon a time"
+  phyllo run --chat "Tell me a story about a fox named Pip."
+  phyllo run ~/models/Qwen3-0.6B "The capital of France is" --temperature 0 --max-new-tokens 20
+  phyllo run --json --seed 7 "Once upon a time" | jq -r '.choices[0].answer.text'
+  cat letter.txt | phyllo run --chat -)"};
+
+inline constexpr CommandHelp kChatHelp = {
+    "talks with a model, turn by turn",
+    "Usage: phyllo chat [OPTIONS] [MODEL]\n\nWithout MODEL the demo model answers. /help lists what can be typed beside text; Ctrl-C stops an answer, /exit or "
+    "Ctrl-D the program.\nWhen standard input is a pipe, each line is a turn.",
+    R"(Examples:
+  phyllo chat
+  phyllo chat ~/models/Qwen3-0.6B --system "Answer in one sentence." --temperature 0.6
+  phyllo chat --address 127.0.0.1:50050)"};
+
+inline constexpr CommandHelp kUpHelp = {
+    "starts the services for a model and serves until Ctrl-C",
+    "Usage: phyllo up [OPTIONS] [MODEL]\n\nWithout MODEL the demo model is served. Prints the addresses when everything is ready.",
+    R"(Examples:
+  phyllo up
+  phyllo up ~/models/Qwen3-0.6B --address 0.0.0.0:50050 --precision bf16
+  phyllo up --address 127.0.0.1:0 --json)"};
+
+inline constexpr CommandHelp kGenerateHelp = {
+    "answers prompts through a running gateway",
+    "Usage: phyllo generate [OPTIONS] PROMPT\n       phyllo generate [OPTIONS] --ids IDS\n       phyllo generate [OPTIONS] --json-lines < REQUESTS\n\nA line "
+    "of REQUESTS is a phyllo.gateway.v1.GenerateRequest as JSON; what it leaves open comes from the options.\nThe answers come in the same order, one JSON "
+    "object a line, {\"error\": ...} for a request that failed.",
+    R"(Examples:
+  phyllo generate "Once upon a time" --top-k 20 --seed 7
+  phyllo generate --ids 1,1108,13 --max-new-tokens 32
+  echo '{"text": "Once upon a time", "sampling": {"temperature": 0}}' | phyllo generate --json-lines)"};
+
+inline constexpr CommandHelp kTokenizeHelp = {
+    "shows the token ids of a text",
+    "Usage: phyllo tokenize [OPTIONS] TEXT\n\n\"-\" reads TEXT from standard input.",
+    R"(Examples:
+  phyllo tokenize "Once upon a time"
+  phyllo tokenize --json - < story.txt
+  phyllo tokenize --model ~/models/Qwen3-0.6B "Once upon a time")"};
+
+inline constexpr CommandHelp kDetokenizeHelp = {
+    "shows the text of token ids",
+    "Usage: phyllo detokenize [OPTIONS] ID...",
+    R"(Examples:
+  phyllo detokenize 1412 1403 1074 1270
+  phyllo detokenize 1412,1403,1074,1270 --special-tokens)"};
+
+inline constexpr CommandHelp kInspectHelp = {
+    "shows the structure of a model: layers, shapes, parameters, bytes",
+    "Usage: phyllo inspect [OPTIONS] [MODEL]\n\nReads the model folder; no services are needed. Without MODEL the demo model is shown.",
+    R"(Examples:
+  phyllo inspect
+  phyllo inspect ~/models/Qwen3-0.6B --all-layers
+  phyllo inspect --json | jq .parameter_count)"};
+
+inline constexpr CommandHelp kPsHelp = {
+    "lists the servers behind a gateway",
+    "Usage: phyllo ps [OPTIONS]",
+    R"(Examples:
+  phyllo ps
+  phyllo ps --address 127.0.0.1:50050 --json)"};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_CLIENTS_CLI_COMMAND_HELP_H_

@@ -1,0 +1,65 @@
+#include "clients/cli/inspect_command.h"
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/proto_json.h"
+#include "clients/cli/session.h"
+#include "clients/launcher/service_binaries.h"
+#include "model/base/status_macros.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/config/decoder_description.h"
+#include "model/config/model_config.h"
+#include "model/config/model_summary.h"
+
+namespace phyllo {
+namespace {
+
+// Everything the command shows, from the files of the folder.
+absl::StatusOr<ModelSummary> ReadSummary(std::string folder) {
+  if (folder.empty()) {
+    PHYLLO_ASSIGN_OR_RETURN(folder, FindDemoModel());
+  }
+  std::ifstream file(folder + "/config.json", std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("there is no ", folder, "/config.json"));
+  const std::string json((std::istreambuf_iterator<char>(file)), {});
+  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(json));
+  PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
+  PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(folder));
+  return SummarizeModel(description, checkpoint.get(), DType::kF32);
+}
+
+nlohmann::ordered_json SummaryToJson(const ModelSummary& summary) {
+  nlohmann::ordered_json modules = nlohmann::ordered_json::array();
+  for (const ModuleSummary& module : summary.modules) {
+    nlohmann::ordered_json object;
+    if (module.layer >= 0) object["layer"] = module.layer;
+    object["name"] = module.name;
+    object["kind"] = module.kind;
+    object["input_shape"] = module.input_shape;
+    object["output_shape"] = module.output_shape;
+    object["parameter_count"] = module.parameter_count;
+    object["weight_bytes"] = module.weight_bytes;
+    modules.push_back(std::move(object));
+  }
+  return {{"modules", std::move(modules)},
+          {"parameter_count", summary.parameter_count},
+          {"weight_bytes", summary.weight_bytes},
+          {"kv_bytes_per_token_f32", summary.kv_bytes_per_token_f32},
+          {"kv_bytes_per_token_bf16", summary.kv_bytes_per_token_bf16}};
+}
+
+}  // namespace
+
+int InspectCommand(const InspectOptions& options, Terminal& terminal) {
+  const absl::StatusOr<ModelSummary> summary = ReadSummary(options.model);
+  if (!summary.ok()) return Fail(summary.status(), kExitModel, options.json, terminal);
+  terminal.out << (options.json ? DumpJson(SummaryToJson(*summary)) + "\n" : FormatModelSummary(*summary, options.all_layers)) << std::flush;
+  return kExitOk;
+}
+
+}  // namespace phyllo
