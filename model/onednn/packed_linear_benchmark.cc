@@ -1,7 +1,6 @@
 // PackedLinear at the shapes of Qwen2.5-0.5B and MiniMind2-small. Enough copies of a layer are cycled through that weights come from memory, as they do in
 // a model (RotateBytes). Reports weight bytes read and arithmetic per second.
 //   bazel run //model/onednn:packed_linear_benchmark -- --benchmark_filter=qwen_down/bf16
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,10 +36,9 @@ constexpr Shape kShapes[] = {
     {"minimind_gate_up", 512, 2816, 50 << 20},  {"minimind_down", 1408, 512, 50 << 20},
 };
 
-void RunLinear(benchmark::State& state, const Shape& shape, Precision precision, int64_t m) {
+void RunLinear(benchmark::State& state, const Shape& shape, Precision precision, int64_t m, int threads) {
   HugePageArena arena;
   LinearKernels kernels;
-  const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::unique_ptr<ThreadPool> pool = ThreadPool::Create({.num_threads = threads, .pin = true}).value();
   LinearScratch scratch = LinearScratch::Create(threads, arena).value();
   const std::vector<float> w(static_cast<size_t>(shape.k * shape.n), 0.01f);
@@ -63,14 +61,15 @@ void RunLinear(benchmark::State& state, const Shape& shape, Precision precision,
   state.counters["flop"] = benchmark::Counter(2.0 * static_cast<double>(m * shape.k * shape.n), per_second, benchmark::Counter::kIs1000);
 }
 
-void RegisterAll() {
+void RegisterAll(int threads) {
   for (const Shape& shape : kShapes) {
     for (Precision precision : {Precision::kF32, Precision::kBf16}) {
       if (!IsSupported(precision)) continue;
       for (int64_t m : {1, 2, 8, 32, 512}) {
         if (m == 512 && shape.n > 100000) continue;  // the head is computed for sampled rows only
-        const std::string name = absl::StrCat(shape.name, "/", precision == Precision::kF32 ? "f32" : "bf16", "/m:", m);
-        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { RunLinear(state, shape, precision, m); })
+        const std::string name = absl::StrCat(shape.name, "/", precision == Precision::kF32 ? "f32" : "bf16", "/m:", m, "/threads:", threads);
+        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { RunLinear(state, shape, precision, m, threads); })
+            ->MeasureProcessCPUTime()
             ->UseRealTime()
             ->Unit(benchmark::kMicrosecond);
       }
@@ -83,7 +82,8 @@ void RegisterAll() {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  phyllo::RegisterAll();
+  phyllo::RegisterAll(1);
+  if (const auto cpus = static_cast<int>(std::thread::hardware_concurrency()); cpus > 1) phyllo::RegisterAll(cpus);
   benchmark::AddCustomContext("onednn_isa", phyllo::IsaName());
   benchmark::RunSpecifiedBenchmarks();
   return 0;

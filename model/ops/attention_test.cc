@@ -9,13 +9,14 @@
 #include <numeric>
 #include <random>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
 #include "model/ops/simd_kernels.h"
+#include "model/ops/testing/op_test_data.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/dtype.h"
 #include "model/tensor/huge_page_arena.h"
@@ -26,14 +27,6 @@ namespace phyllo {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = normal(random);
-  return values;
-}
 
 struct Shape {
   int64_t h, kv, hd, page_size;
