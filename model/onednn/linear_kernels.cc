@@ -74,7 +74,7 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernels::Get(int64_
 
 namespace {
 
-constexpr int64_t kTileBytes = kLinearRowBlock * kLinearPanel * static_cast<int64_t>(sizeof(float));
+constexpr int64_t kTileBytes = kLinearTaskRows * kLinearPanel * static_cast<int64_t>(sizeof(float));
 constexpr int64_t kBytesPerWorker = kTileBytes + LinearScratch::kScratchpadBytes;
 
 }  // namespace

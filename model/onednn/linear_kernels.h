@@ -24,9 +24,10 @@ std::string IsaName();
 
 class LinearKernelSet;  // the kernels for one (in_features, precision): m = 1 .. kLinearRowBlock rows each; immutable
 
-// Rows and columns of y that one kernel call computes at most.
+// Rows and columns of y that one kernel call computes at most, and rows that one task does (a multiple of the former).
 inline constexpr int64_t kLinearRowBlock = 32;
 inline constexpr int64_t kLinearPanel = 64;
+inline constexpr int64_t kLinearTaskRows = 256;
 
 // Makes and holds kernels at load, so that a step never does. Layers with equal in_features and precision share one set. Thread-compatible; the sets
 // outlive it as long as a PackedLinear uses them.
@@ -53,7 +54,7 @@ class LinearScratch {
 
   int num_workers() const { return num_workers_; }
 
-  // Worker's own tile, [kLinearRowBlock, kLinearPanel] f32.
+  // Worker's own tile, [kLinearTaskRows, kLinearPanel] f32.
   float* Tile(int worker) const;
   // Worker's own kScratchpadBytes.
   void* Scratchpad(int worker) const;

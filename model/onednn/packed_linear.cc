@@ -1,7 +1,7 @@
 // Invariants:
 // - weights_ holds NumPanels() panels in the layout of linear_kernel_set.h; panel p has the output features [p * kLinearPanel, ...).
 //   Features and inputs behind the real ones are zero, as is the padding of x, so they add nothing.
-// - An element of y is bias + (sum over k in ascending order, in one kernel call): nothing here splits or reorders that sum.
+// - An element of y is bias + (the chunks' sums over k, in the order of linear_kernel_set.h): nothing here splits or reorders it further.
 #include "model/onednn/packed_linear.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace {
 constexpr int64_t kPackBlock = 64;
 // A task reads at least this much of the weights, so that claiming tasks costs little.
 constexpr int64_t kMinTaskBytes = int64_t{64} << 10;
-// Rows of a task when there are too few panels to go round; a multiple of kLinearRowBlock.
-constexpr int64_t kTaskRows = 128;
+// Rows of a task when there are too few panels to go round; a multiple of kLinearRowBlock, at most kLinearTaskRows.
+constexpr int64_t kFewPanelsTaskRows = 128;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -166,29 +166,41 @@ void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, Thre
   const int64_t num_panels = NumPanels(out_features_);
   const int64_t panels_per_task = x.rows <= kLinearRowBlock ? std::max<int64_t>(1, kMinTaskBytes / kernels_->panel_bytes()) : 1;
   const int64_t panel_groups = CeilDiv(num_panels, panels_per_task);
-  const int64_t rows_per_task = panel_groups >= 8 * pool.num_threads() ? x.rows : kTaskRows;
+  const int64_t rows_per_task = panel_groups >= 8 * pool.num_threads() ? kLinearTaskRows : kFewPanelsTaskRows;
   const int64_t row_groups = CeilDiv(x.rows, rows_per_task);
   pool.ParallelFor(panel_groups * row_groups, [&](int64_t task, int worker) {
     const int64_t panel_begin = task / row_groups * panels_per_task;
     const int64_t panel_end = std::min(num_panels, panel_begin + panels_per_task);
     const int64_t row_begin = task % row_groups * rows_per_task;
-    const int64_t row_end = std::min(x.rows, row_begin + rows_per_task);
-    float* const tile = scratch.Tile(worker);
-    int64_t entered = 0;
+    const int64_t rows = std::min(rows_per_task, x.rows - row_begin);
+    // With one chunk a tile is used as soon as it is done, while it is in the first-level cache.
+    const int64_t step = kernels_->num_chunks() == 1 ? kLinearRowBlock : rows_per_task;
     for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
       const int64_t column = panel * kLinearPanel;
       const int64_t columns = std::min(kLinearPanel, out_features_ - column);
-      for (int64_t row = row_begin; row < row_end; row += kLinearRowBlock) {
-        const int64_t m = std::min(kLinearRowBlock, row_end - row);
-        if (m != entered) kernels_->Enter(m);
-        entered = m;
-        kernels_->Run(m, x.SubRows(row, m).data, weights_ + panel * kernels_->panel_bytes(), tile, scratch.Scratchpad(worker));
-        const MatrixView<float> target = y.SubRows(row, m).SubCols(column, columns);
+      for (int64_t row = row_begin; row < row_begin + rows; row += step) {
+        const int64_t count = std::min(step, row_begin + rows - row);
+        float* const tile = scratch.Tile(worker);
+        MultiplyPanel(x.SubRows(row, count), panel, tile, scratch.Scratchpad(worker));
+        const MatrixView<float> target = y.SubRows(row, count).SubCols(column, columns);
         (add ? AddRows : StoreRows)(tile, bias_.data() + column, columns, target);
       }
     }
     LinearKernelSet::Leave();
   });
+}
+
+void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, float* tile, void* scratchpad) const {
+  const std::byte* const weights = weights_ + panel * kernels_->panel_bytes();
+  for (int64_t chunk = 0; chunk < kernels_->num_chunks(); ++chunk) {
+    int64_t entered = 0;
+    for (int64_t row = 0; row < x.rows; row += kLinearRowBlock) {
+      const int64_t m = std::min(kLinearRowBlock, x.rows - row);
+      if (m != entered) kernels_->Enter(chunk, m);
+      entered = m;
+      kernels_->Run(chunk, m, x.SubRows(row, m).data, weights, tile + row * kLinearPanel, scratchpad);
+    }
+  }
 }
 
 }  // namespace phyllo

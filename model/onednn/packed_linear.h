@@ -87,6 +87,8 @@ class PackedLinear {
   PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels, std::byte* weights, absl::Span<float> bias);
 
   void Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool, LinearScratch& scratch) const;
+  // tile [x.rows, kLinearPanel] = x · (panel of W)ᵀ, for at most kLinearTaskRows rows.
+  void MultiplyPanel(const LinearInput& x, int64_t panel, float* tile, void* scratchpad) const;
 
   int64_t in_features_;
   int64_t out_features_;

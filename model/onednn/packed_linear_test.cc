@@ -105,7 +105,7 @@ class PackedLinearTest : public ::testing::TestWithParam<Precision> {
 };
 
 TEST_P(PackedLinearTest, MatchesReferenceAtOddSizes) {
-  const std::pair<int64_t, int64_t> sizes[] = {{1, 1}, {12, 7}, {33, 64}, {72, 100}, {100, 509}, {256, 65}, {1000, 130}};
+  const std::pair<int64_t, int64_t> sizes[] = {{1, 1}, {12, 7}, {33, 64}, {72, 100}, {100, 509}, {256, 65}, {1000, 130}, {5000, 70}};
   for (const auto& [k, n] : sizes) {
     const std::vector<float> w = RandomFloats(n * k, 1);
     const std::vector<float> bias = RandomFloats(n, 2);
@@ -124,10 +124,10 @@ TEST_P(PackedLinearTest, AddsNothingWhenBiasIsNotPacked) {
 }
 
 TEST_P(PackedLinearTest, GivesEachRowTheSameBitsAloneAndInAnyBatch) {
-  const std::pair<int64_t, int64_t> sizes[] = {{12, 36}, {72, 200}, {512, 1408}, {896, 1152}, {2304, 130}};
+  const std::pair<int64_t, int64_t> sizes[] = {{12, 36}, {72, 200}, {512, 1408}, {896, 1152}, {4864, 130}};
   for (const auto& [k, n] : sizes) {
     const PackedLinear linear = Make(k, n, RandomFloats(n * k, 3), RandomFloats(n, 4));
-    constexpr int64_t kRows = 200;
+    constexpr int64_t kRows = 300;
     const LinearInput x = MakeInput(kRows, k, RandomFloats(kRows * k, 5));
     const std::vector<float> alone = [&] {
       std::vector<float> rows;
