@@ -1,0 +1,98 @@
+"""Tests phyllo_client.py against a gateway that is started as the first argument, and says "listen ADDRESS"."""
+
+import subprocess
+import sys
+import unittest
+
+import grpc
+
+import phyllo_client
+
+_GATEWAY = sys.argv.pop(1)
+
+
+class PhylloClientTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.gateway = subprocess.Popen([_GATEWAY], stdout=subprocess.PIPE, universal_newlines=True)
+        cls.address = cls.gateway.stdout.readline().split()[1]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.gateway.kill()
+        cls.gateway.wait()
+        cls.gateway.stdout.close()
+
+    def setUp(self):
+        self.client = phyllo_client.PhylloClient(self.address)
+        self.addCleanup(self.client.close)
+
+    def test_generate_streams_pieces(self):
+        answer = self.client.generate("a b c")
+        self.assertEqual(list(answer), ["a ", "b ", "c "])
+        self.assertEqual(answer.finished.usage.generated_token_count, 3)
+
+    def test_chat_sends_turns(self):
+        turns = [("system", "Be brief."), ("user", "x y")]
+        self.assertEqual("".join(self.client.generate(turns)), "x y ")
+
+    def test_token_ids_are_a_prompt(self):
+        self.assertEqual("".join(self.client.generate([7, 8])), "7 8 ")
+
+    def test_only_given_parameters_are_sent(self):
+        request = phyllo_client.make_request("a", temperature=0, max_new_tokens=5, stop_token_ids=[1, 2], stop=["\n"])
+        self.assertTrue(request.sampling.HasField("temperature"))
+        self.assertFalse(request.sampling.HasField("top_k"))
+        self.assertEqual(request.stopping.max_new_tokens, 5)
+        self.assertEqual(list(request.stopping.stop_token_ids), [1, 2])
+        self.assertEqual(list(request.stop_sequences), ["\n"])
+
+    def test_unknown_parameter_is_an_error(self):
+        with self.assertRaisesRegex(TypeError, "temprature"):
+            phyllo_client.make_request("a", temprature=1)
+
+    def test_server_error_has_code_and_message(self):
+        with self.assertRaises(grpc.RpcError) as raised:
+            list(self.client.generate("fail"))
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertIn("told to fail", raised.exception.details())
+
+    def test_cancel_ends_an_endless_answer(self):
+        answer = self.client.generate("forever")
+        with self.assertRaises(grpc.RpcError) as raised:
+            for _ in answer:
+                answer.cancel()
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.CANCELLED)
+
+    def test_timeout_ends_an_endless_answer(self):
+        with self.assertRaises(grpc.RpcError) as raised:
+            list(self.client.generate("forever", timeout=0.2))
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+
+    def test_tokenize_and_detokenize(self):
+        self.assertEqual(self.client.tokenize("ab"), [97, 98])
+        self.assertEqual(self.client.detokenize([97, 98]), "ab")
+
+    def test_model_is_described(self):
+        self.assertEqual(self.client.model().model, "fake")
+
+    def test_program_prints_the_answer(self):
+        done = subprocess.run([sys.executable, phyllo_client.__file__, "--address", self.address, "generate", "a b"],
+                              stdout=subprocess.PIPE, universal_newlines=True, check=True)
+        self.assertEqual(done.stdout, "a b \n")
+
+    def test_program_chats(self):
+        done = subprocess.run([sys.executable, phyllo_client.__file__, "--address", self.address, "chat"],
+                              input="one\ntwo\n", stdout=subprocess.PIPE, universal_newlines=True, check=True)
+        self.assertEqual(done.stdout, "one \ntwo \n")
+
+    def test_program_reports_an_error(self):
+        done = subprocess.run([sys.executable, phyllo_client.__file__, "--address", self.address, "generate", "fail"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("INVALID_ARGUMENT", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
