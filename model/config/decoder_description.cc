@@ -1,5 +1,6 @@
 #include "model/config/decoder_description.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -64,6 +65,14 @@ void SetRmsNormAndRope(const ModelConfig& config, DecoderDescription& descriptio
   description.positions = PositionKind::kRope;
   description.rope = config.rope_parameters;
   for (LayerDescription& layer : description.layers) layer.attention.rope = true;
+  if (description.rope.rope_type == RopeType::kYarn) {
+    // Qwen's model cards switch YaRN on without raising max_position_embeddings.
+    constexpr double kMaxPositions = 1 << 30;
+    const double scaled = description.rope.factor *
+                          static_cast<double>(description.rope.original_max_position_embeddings);
+    description.max_position_embeddings = std::max(
+        description.max_position_embeddings, static_cast<int64_t>(std::min(scaled, kMaxPositions)));
+  }
 }
 
 void DescribeLlama(const ModelConfig& config, DecoderDescription& description) {

@@ -88,7 +88,8 @@ struct DecoderDescription {
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
   // Positions are 0 .. max_position_embeddings - 1. With learned positions there is no row beyond;
-  // with RoPE it is the length the model is declared for.
+  // with RoPE it is the length the model is declared for, or what YaRN scales the original length
+  // to if that is more.
   int64_t max_position_embeddings = 0;
   NormDescription norm;  // of every layer and the final one
   PositionKind positions = PositionKind::kRope;

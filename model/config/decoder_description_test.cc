@@ -52,6 +52,18 @@ TEST(DescribeDecoderTest, DescribesLlama) {
   }
 }
 
+TEST(DescribeDecoderTest, ExtendsPositionsToWhatYarnScalesTo) {
+  ModelConfig config = Config(ModelFamily::kQwen2);
+  config.rope_parameters.rope_type = RopeType::kYarn;
+  config.rope_parameters.factor = 4.0;
+  config.rope_parameters.original_max_position_embeddings = 64;
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription scaled, DescribeDecoder(config));
+  EXPECT_EQ(scaled.max_position_embeddings, 256);
+  config.rope_parameters.original_max_position_embeddings = 8;
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription declared, DescribeDecoder(config));
+  EXPECT_EQ(declared.max_position_embeddings, 64);
+}
+
 TEST(DescribeDecoderTest, GivesLlamaItsBiases) {
   ModelConfig config = Config(ModelFamily::kLlama);
   config.attention_bias = true;

@@ -53,8 +53,8 @@ absl::Status EmbeddingTable::Check(absl::Span<const int32_t> token_ids,
                                    int64_t first_position) const {
   const int64_t count = static_cast<int64_t>(token_ids.size());
   if (first_position < 0 || count > position_limit_ || first_position > position_limit_ - count) {
-    return absl::InvalidArgumentError(absl::StrCat("positions ", first_position, " .. of ", count,
-                                                   " tokens are outside 0 .. ",
+    return absl::InvalidArgumentError(absl::StrCat(count, " tokens from position ", first_position,
+                                                   " on are outside positions 0 .. ",
                                                    position_limit_ - 1));
   }
   for (int64_t i = 0; i < count; ++i) {

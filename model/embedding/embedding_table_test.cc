@@ -156,9 +156,9 @@ TEST(EmbeddingTableTest, ReturnsInvalidArgumentForPositionBeyondTable) {
   PHYLLO_EXPECT_OK(table.Check({1, 2}, 158));
   EXPECT_THAT(table.Check({1, 2}, 159),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("positions 159 .. of 2 tokens are outside 0 .. 159")));
+                       HasSubstr("2 tokens from position 159 on are outside positions 0 .. 159")));
   EXPECT_THAT(table.Check({1}, -1),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("positions -1")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from position -1")));
   EXPECT_THAT(table.Check({1}, std::numeric_limits<int64_t>::max()),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
