@@ -93,7 +93,7 @@ absl::Status LocalServices::Spawn(ServiceKind kind) {
                                         absl::StrCat("--drain_timeout=", absl::FormatDuration(options_.stop_timeout))};
   if (kind == ServiceKind::kGateway) {
     for (const ServiceKind backend : {ServiceKind::kTokenizer, ServiceKind::kEmbedding, ServiceKind::kTransformer}) {
-      arguments.push_back(absl::StrCat("--", ServiceName(backend), "=", addresses_[static_cast<int>(backend)]));
+      arguments.push_back(absl::StrCat("--", ServiceName(backend), "_addresses=", addresses_[static_cast<int>(backend)]));
     }
   } else {
     arguments.push_back(absl::StrCat("--model=", options_.model_folder));
