@@ -1,5 +1,5 @@
-// oneDNN is used through its C interface, which reports failures as status codes. Its entry points can still throw std::bad_alloc; that ends in
-// the exception barrier of LinearKernels::Get.
+// oneDNN is used through its C interface, which reports failures as status codes. Its entry points
+// can still throw std::bad_alloc; that ends in the exception barrier of LinearKernels::Get.
 #include "model/onednn/linear_kernel_set.h"
 
 #include <algorithm>
@@ -20,18 +20,26 @@ namespace phyllo {
 namespace {
 
 constexpr int64_t kInputGranule = 32;  // what a row of an AMX tile holds of bf16
-// A quarter of the smallest second-level cache there is among CPUs with AVX-512. 896 x 64 of Qwen2.5-0.5B in f32 stay in one chunk.
+// A quarter of the smallest second-level cache there is among CPUs with AVX-512. 896 x 64 of
+// Qwen2.5-0.5B in f32 stay in one chunk.
 constexpr int64_t kChunkBytes = int64_t{256} << 10;
 
-int64_t RoundUp(int64_t value, int64_t granule) { return (value + granule - 1) / granule * granule; }
+int64_t RoundUp(int64_t value, int64_t granule) {
+  return (value + granule - 1) / granule * granule;
+}
 
-const char* PrecisionName(Precision precision) { return precision == Precision::kF32 ? "f32" : "bf16"; }
+const char* PrecisionName(Precision precision) {
+  return precision == Precision::kF32 ? "f32" : "bf16";
+}
 
-absl::Status KernelError(dnnl_status_t status, const char* step, int64_t m, int64_t k, Precision precision) {
+absl::Status KernelError(dnnl_status_t status, const char* step, int64_t m, int64_t k,
+                         Precision precision) {
   const std::string what =
-      absl::StrCat("oneDNN: ", step, " failed with status ", static_cast<int>(status), " for a ", PrecisionName(precision),
-                   " kernel of ", m, " rows and ", k, " input features on ", IsaName());
-  return status == dnnl_unimplemented ? absl::FailedPreconditionError(what) : absl::InternalError(what);
+      absl::StrCat("oneDNN: ", step, " failed with status ", static_cast<int>(status), " for a ",
+                   PrecisionName(precision), " kernel of ", m, " rows and ", k,
+                   " input features on ", IsaName());
+  return status == dnnl_unimplemented ? absl::FailedPreconditionError(what)
+                                      : absl::InternalError(what);
 }
 
 }  // namespace
@@ -41,7 +49,8 @@ LinearKernelSet::LinearKernelSet(int64_t in_features, Precision precision)
       input_stride_(LinearInputStride(in_features, precision)),
       precision_(precision) {}
 
-absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(int64_t in_features, Precision precision) {
+absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
+    int64_t in_features, Precision precision) {
   std::shared_ptr<LinearKernelSet> set(new LinearKernelSet(in_features, precision));
   const int64_t padded = set->padded_in_features_;
   const int64_t max_chunk = kChunkBytes / (kLinearPanel * BytesPerElement(precision));
@@ -72,12 +81,16 @@ absl::Status LinearKernelSet::AddChunk(int64_t begin, int64_t size, int64_t prev
   return absl::OkStatus();
 }
 
-absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m, int64_t chunk_size, bool add) const {
+absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m, int64_t chunk_size,
+                                                                      bool add) const {
   const dnnl_data_type_t type = precision_ == Precision::kF32 ? dnnl_f32 : dnnl_bf16;
-  const auto error = [&](dnnl_status_t status, const char* step) { return KernelError(status, step, m, chunk_size, precision_); };
+  const auto error = [&](dnnl_status_t status, const char* step) {
+    return KernelError(status, step, m, chunk_size, precision_);
+  };
   dnnl_brgemm* raw = nullptr;
-  dnnl_status_t status = dnnl_brgemm_create(&raw, m, kLinearPanel, chunk_size, /*batch_size=*/1, input_stride_, kLinearPanel, kLinearPanel,
-                                            type, type, dnnl_f32);
+  dnnl_status_t status =
+      dnnl_brgemm_create(&raw, m, kLinearPanel, chunk_size, /*batch_size=*/1, input_stride_,
+                         kLinearPanel, kLinearPanel, type, type, dnnl_f32);
   Kernel kernel(raw);
   if (status != dnnl_success) return error(status, "create");
   status = dnnl_brgemm_set_add_C(kernel.get(), add ? 1 : 0);
@@ -88,15 +101,18 @@ absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m,
   dnnl_pack_type_t pack_type = dnnl_pack_type_undef;
   status = dnnl_brgemm_get_B_pack_type(kernel.get(), &pack_type);
   if (status != dnnl_success) return error(status, "get_B_pack_type");
-  if (pack_type != (precision_ == Precision::kF32 ? dnnl_pack_type_no_trans : dnnl_pack_type_pack32)) {
+  if (pack_type !=
+      (precision_ == Precision::kF32 ? dnnl_pack_type_no_trans : dnnl_pack_type_pack32)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("oneDNN wants weights in layout ", static_cast<int>(pack_type), " for ", PrecisionName(precision_), " on ", IsaName()));
+        absl::StrCat("oneDNN wants weights in layout ", static_cast<int>(pack_type), " for ",
+                     PrecisionName(precision_), " on ", IsaName()));
   }
   size_t scratchpad_bytes = 0;
   status = dnnl_brgemm_get_scratchpad_size(kernel.get(), &scratchpad_bytes);
   if (status != dnnl_success) return error(status, "get_scratchpad_size");
   if (scratchpad_bytes > static_cast<size_t>(LinearScratch::kScratchpadBytes)) {
-    return absl::InternalError(absl::StrCat("a oneDNN kernel wants ", scratchpad_bytes, " bytes of scratchpad, there are ",
+    return absl::InternalError(absl::StrCat("a oneDNN kernel wants ", scratchpad_bytes,
+                                            " bytes of scratchpad, there are ",
                                             LinearScratch::kScratchpadBytes));
   }
   status = dnnl_brgemm_generate(kernel.get());
@@ -105,16 +121,20 @@ absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m,
 }
 
 void LinearKernelSet::Enter(int64_t chunk, int64_t m) const {
-  (void)dnnl_brgemm_set_hw_context(chunks_[static_cast<size_t>(chunk)].kernels[static_cast<size_t>(m - 1)]);
+  (void)dnnl_brgemm_set_hw_context(
+      chunks_[static_cast<size_t>(chunk)].kernels[static_cast<size_t>(m - 1)]);
 }
 
 void LinearKernelSet::Leave() { (void)dnnl_brgemm_release_hw_context(); }
 
-void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel, float* tile, void* scratchpad) const {
+void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel,
+                          float* tile, void* scratchpad) const {
   const Chunk& part = chunks_[static_cast<size_t>(chunk)];
-  const dnnl_dim_t offsets[2] = {part.begin * BytesPerElement(precision_), part.begin * kLinearPanel * BytesPerElement(precision_)};
+  const dnnl_dim_t offsets[2] = {part.begin * BytesPerElement(precision_),
+                                 part.begin * kLinearPanel * BytesPerElement(precision_)};
   // Cannot fail: its one error is a null kernel.
-  (void)dnnl_brgemm_execute(part.kernels[static_cast<size_t>(m - 1)], x, panel, offsets, tile, scratchpad);
+  (void)dnnl_brgemm_execute(part.kernels[static_cast<size_t>(m - 1)], x, panel, offsets, tile,
+                            scratchpad);
 }
 
 }  // namespace phyllo

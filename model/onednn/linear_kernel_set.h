@@ -15,33 +15,42 @@
 
 namespace phyllo {
 
-// oneDNN brgemm micro-kernels for one (in_features, precision). The inputs are cut into chunks whose part of a panel fits well into the
-// second-level cache, by a rule that knows in_features and precision only; for chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
-//   tile [m, kLinearPanel] (+)= x [m, chunk of k] · panel [chunk of k, kLinearPanel],   k = padded_in_features,
-// in f32: the first chunk sets the tile, later ones add their sum to it. Each sum runs over its chunk in ascending order whatever m is, and the
-// chunks follow each other in order. Private to model/onednn. Immutable, thread-safe.
+// oneDNN brgemm micro-kernels for one (in_features, precision). The inputs are cut into chunks
+// whose part of a panel fits well into the second-level cache, by a rule that knows in_features and
+// precision only; for chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
+//   tile [m, kLinearPanel] (+)= x [m, chunk of k] · panel [chunk of k, kLinearPanel],   k =
+//   padded_in_features,
+// in f32: the first chunk sets the tile, later ones add their sum to it. Each sum runs over its
+// chunk in ascending order whatever m is, and the chunks follow each other in order. Private to
+// model/onednn. Immutable, thread-safe.
 //
-// A panel is kLinearPanel output features wide: f32 [k, kLinearPanel]; bf16 [k / 2, kLinearPanel, 2] (pairs of k side by side).
+// A panel is kLinearPanel output features wide: f32 [k, kLinearPanel]; bf16 [k / 2, kLinearPanel,
+// 2] (pairs of k side by side).
 class LinearKernelSet {
  public:
   // Errors as LinearKernels::Get.
-  static absl::StatusOr<std::shared_ptr<const LinearKernelSet>> Create(int64_t in_features, Precision precision);
+  static absl::StatusOr<std::shared_ptr<const LinearKernelSet>> Create(int64_t in_features,
+                                                                       Precision precision);
 
   LinearKernelSet(const LinearKernelSet&) = delete;
   LinearKernelSet& operator=(const LinearKernelSet&) = delete;
 
   int64_t num_chunks() const { return static_cast<int64_t>(chunks_.size()); }
   int64_t padded_in_features() const { return padded_in_features_; }
-  int64_t panel_bytes() const { return padded_in_features_ * kLinearPanel * BytesPerElement(precision_); }
+  int64_t panel_bytes() const {
+    return padded_in_features_ * kLinearPanel * BytesPerElement(precision_);
+  }
 
-  // Prepares this thread's tile registers (AMX) for chunk c and m rows; nothing on other instruction sets. Every Run follows an Enter of its
-  // chunk and m, with no Enter of another in between; Leave releases the registers.
+  // Prepares this thread's tile registers (AMX) for chunk c and m rows; nothing on other
+  // instruction sets. Every Run follows an Enter of its chunk and m, with no Enter of another in
+  // between; Leave releases the registers.
   void Enter(int64_t chunk, int64_t m) const;
   static void Leave();
 
-  // x: m whole rows of LinearInputStride(in_features) elements; panel: a whole panel; tile [m, kLinearPanel]; both 64-byte aligned; scratchpad
-  // of LinearScratch::kScratchpadBytes.
-  void Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel, float* tile, void* scratchpad) const;
+  // x: m whole rows of LinearInputStride(in_features) elements; panel: a whole panel; tile [m,
+  // kLinearPanel]; both 64-byte aligned; scratchpad of LinearScratch::kScratchpadBytes.
+  void Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel, float* tile,
+           void* scratchpad) const;
 
  private:
   struct Destroy {
@@ -49,13 +58,14 @@ class LinearKernelSet {
   };
   using Kernel = std::unique_ptr<dnnl_brgemm, Destroy>;
   struct Chunk {
-    int64_t begin;                                        // of k
+    int64_t begin;                                            // of k
     std::array<const dnnl_brgemm*, kLinearRowBlock> kernels;  // [m - 1], owned by owned_
   };
 
   LinearKernelSet(int64_t in_features, Precision precision);
 
-  // Appends the chunk [begin, begin + size), whose kernels are those of the chunk before it if that one is alike.
+  // Appends the chunk [begin, begin + size), whose kernels are those of the chunk before it if that
+  // one is alike.
   absl::Status AddChunk(int64_t begin, int64_t size, int64_t previous_size);
   absl::StatusOr<Kernel> CreateKernel(int64_t m, int64_t chunk_size, bool add) const;
 

@@ -56,10 +56,12 @@ bool IsSupported(Precision precision) {
 LinearKernels::LinearKernels() = default;
 LinearKernels::~LinearKernels() = default;
 
-absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernels::Get(int64_t in_features, Precision precision) {
+absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernels::Get(int64_t in_features,
+                                                                          Precision precision) {
   constexpr int64_t kMaxInFeatures = int64_t{1} << 24;
   if (in_features < 1 || in_features > kMaxInFeatures) {
-    return absl::InvalidArgumentError(absl::StrCat("in_features is ", in_features, ", must be 1 to ", kMaxInFeatures));
+    return absl::InvalidArgumentError(
+        absl::StrCat("in_features is ", in_features, ", must be 1 to ", kMaxInFeatures));
   }
   const auto key = std::make_pair(in_features, precision);
   if (const auto found = sets_.find(key); found != sets_.end()) return found->second;
@@ -80,13 +82,19 @@ constexpr int64_t kBytesPerWorker = kTileBytes + LinearScratch::kScratchpadBytes
 }  // namespace
 
 absl::StatusOr<LinearScratch> LinearScratch::Create(int num_workers, HugePageArena& arena) {
-  if (num_workers < 1) return absl::InvalidArgumentError(absl::StrCat("num_workers is ", num_workers, ", must be at least 1"));
+  if (num_workers < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_workers is ", num_workers, ", must be at least 1"));
   PHYLLO_ASSIGN_OR_RETURN(std::byte * memory, arena.Allocate(num_workers * kBytesPerWorker));
   return LinearScratch(num_workers, memory);
 }
 
-float* LinearScratch::Tile(int worker) const { return reinterpret_cast<float*>(memory_ + worker * kBytesPerWorker); }
+float* LinearScratch::Tile(int worker) const {
+  return reinterpret_cast<float*>(memory_ + worker * kBytesPerWorker);
+}
 
-void* LinearScratch::Scratchpad(int worker) const { return memory_ + worker * kBytesPerWorker + kTileBytes; }
+void* LinearScratch::Scratchpad(int worker) const {
+  return memory_ + worker * kBytesPerWorker + kTileBytes;
+}
 
 }  // namespace phyllo

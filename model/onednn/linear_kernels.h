@@ -18,19 +18,23 @@ namespace phyllo {
 // Whether this CPU has matrix kernels for `precision` (bf16: AVX512_BF16 or AMX).
 bool IsSupported(Precision precision);
 
-// The instruction set oneDNN dispatches to on this CPU, e.g. "avx512_core_bf16" or "avx512_core_amx". Results of equal models may differ
-// in their last bits between instruction sets.
+// The instruction set oneDNN dispatches to on this CPU, e.g. "avx512_core_bf16" or
+// "avx512_core_amx". Results of equal models may differ in their last bits between instruction
+// sets.
 std::string IsaName();
 
-class LinearKernelSet;  // the kernels for one (in_features, precision): m = 1 .. kLinearRowBlock rows each; immutable
+class LinearKernelSet;  // the kernels for one (in_features, precision): m = 1 .. kLinearRowBlock
+                        // rows each; immutable
 
-// Rows and columns of y that one kernel call computes at most, and rows that one task does (a multiple of the former).
+// Rows and columns of y that one kernel call computes at most, and rows that one task does (a
+// multiple of the former).
 inline constexpr int64_t kLinearRowBlock = 32;
 inline constexpr int64_t kLinearPanel = 64;
 inline constexpr int64_t kLinearTaskRows = 256;
 
-// Makes and holds kernels at load, so that a step never does. Layers with equal in_features and precision share one set. Thread-compatible; the sets
-// outlive it as long as a PackedLinear uses them.
+// Makes and holds kernels at load, so that a step never does. Layers with equal in_features and
+// precision share one set. Thread-compatible; the sets outlive it as long as a PackedLinear uses
+// them.
 class LinearKernels {
  public:
   LinearKernels();
@@ -38,18 +42,22 @@ class LinearKernels {
   LinearKernels(const LinearKernels&) = delete;
   LinearKernels& operator=(const LinearKernels&) = delete;
 
-  // The set for x [m, in_features] in `precision`, made at the first call (milliseconds). INVALID_ARGUMENT when in_features < 1;
-  // FAILED_PRECONDITION naming the instruction set when this CPU has no such kernel; INTERNAL when oneDNN fails.
-  absl::StatusOr<std::shared_ptr<const LinearKernelSet>> Get(int64_t in_features, Precision precision);
+  // The set for x [m, in_features] in `precision`, made at the first call (milliseconds).
+  // INVALID_ARGUMENT when in_features < 1; FAILED_PRECONDITION naming the instruction set when this
+  // CPU has no such kernel; INTERNAL when oneDNN fails.
+  absl::StatusOr<std::shared_ptr<const LinearKernelSet>> Get(int64_t in_features,
+                                                             Precision precision);
 
  private:
   std::map<std::pair<int64_t, Precision>, std::shared_ptr<const LinearKernelSet>> sets_;
 };
 
-// What Forward needs beside its operands: for each worker a tile of y and oneDNN's scratchpad. Thread-compatible; one Forward at a time.
+// What Forward needs beside its operands: for each worker a tile of y and oneDNN's scratchpad.
+// Thread-compatible; one Forward at a time.
 class LinearScratch {
  public:
-  // For pools of up to num_workers threads; the memory lies in `arena`. INVALID_ARGUMENT when num_workers < 1; RESOURCE_EXHAUSTED.
+  // For pools of up to num_workers threads; the memory lies in `arena`. INVALID_ARGUMENT when
+  // num_workers < 1; RESOURCE_EXHAUSTED.
   static absl::StatusOr<LinearScratch> Create(int num_workers, HugePageArena& arena);
 
   int num_workers() const { return num_workers_; }

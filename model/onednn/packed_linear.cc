@@ -1,7 +1,9 @@
 // Invariants:
-// - weights_ holds NumPanels() panels in the layout of linear_kernel_set.h; panel p has the output features [p * kLinearPanel, ...).
+// - weights_ holds NumPanels() panels in the layout of linear_kernel_set.h; panel p has the output
+// features [p * kLinearPanel, ...).
 //   Features and inputs behind the real ones are zero, as is the padding of x, so they add nothing.
-// - An element of y is bias + (the chunks' sums over k, in the order of linear_kernel_set.h): nothing here splits or reorders it further.
+// - An element of y is bias + (the chunks' sums over k, in the order of linear_kernel_set.h):
+// nothing here splits or reorders it further.
 #include "model/onednn/packed_linear.h"
 
 #include <algorithm>
@@ -26,7 +28,8 @@ namespace {
 constexpr int64_t kPackBlock = 64;
 // A task reads at least this much of the weights, so that claiming tasks costs little.
 constexpr int64_t kMinTaskBytes = int64_t{64} << 10;
-// Rows of a task when there are too few panels to go round; a multiple of kLinearRowBlock, at most kLinearTaskRows.
+// Rows of a task when there are too few panels to go round; a multiple of kLinearRowBlock, at most
+// kLinearTaskRows.
 constexpr int64_t kFewPanelsTaskRows = 128;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -49,8 +52,10 @@ void AddRows(const float* tile, const float* bias, int64_t columns, MatrixView<f
   }
 }
 
-// Reads the block [out_count, in_count] of a stored tensor that begins at (out_begin, in_begin) into block[out * kPackBlock + in].
-void ReadBlock(const WeightSlice& weight, int64_t out_begin, int64_t out_count, int64_t in_begin, int64_t in_count, float* block) {
+// Reads the block [out_count, in_count] of a stored tensor that begins at (out_begin, in_begin)
+// into block[out * kPackBlock + in].
+void ReadBlock(const WeightSlice& weight, int64_t out_begin, int64_t out_count, int64_t in_begin,
+               int64_t in_count, float* block) {
   const auto* const data = static_cast<const std::byte*>(weight.data);
   const int64_t size = ByteSize(weight.dtype);
   if (weight.layout == WeightSlice::Layout::kOutIn) {
@@ -64,18 +69,20 @@ void ReadBlock(const WeightSlice& weight, int64_t out_begin, int64_t out_count, 
   const int64_t stride = weight.stride > 0 ? weight.stride : weight.out_features;
   float row[kPackBlock];
   for (int64_t i = 0; i < in_count; ++i) {
-    ConvertToFloat(weight.dtype, data + ((in_begin + i) * stride + out_begin) * size, absl::MakeSpan(row, static_cast<size_t>(out_count)));
+    ConvertToFloat(weight.dtype, data + ((in_begin + i) * stride + out_begin) * size,
+                   absl::MakeSpan(row, static_cast<size_t>(out_count)));
     for (int64_t o = 0; o < out_count; ++o) block[o * kPackBlock + i] = row[o];
   }
 }
 
 // Writes that block into a panel, its first output feature to column `column`.
-void WriteBlock(const float* block, int64_t out_count, int64_t in_begin, int64_t in_count, int64_t column, Precision precision,
-                std::byte* panel) {
+void WriteBlock(const float* block, int64_t out_count, int64_t in_begin, int64_t in_count,
+                int64_t column, Precision precision, std::byte* panel) {
   if (precision == Precision::kF32) {
     auto* const target = reinterpret_cast<float*>(panel) + column;
     for (int64_t i = 0; i < in_count; ++i) {
-      for (int64_t o = 0; o < out_count; ++o) target[(in_begin + i) * kLinearPanel + o] = block[o * kPackBlock + i];
+      for (int64_t o = 0; o < out_count; ++o)
+        target[(in_begin + i) * kLinearPanel + o] = block[o * kPackBlock + i];
     }
     return;
   }
@@ -88,26 +95,34 @@ void WriteBlock(const float* block, int64_t out_count, int64_t in_begin, int64_t
 }
 
 absl::Status CheckRows(int64_t row_begin, int64_t count, int64_t out_features, const char* what) {
-  if (row_begin >= 0 && count >= 0 && count <= out_features && row_begin <= out_features - count) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " rows ", row_begin, " to ", row_begin + count, " do not fit into ", out_features, " output features"));
+  if (row_begin >= 0 && count >= 0 && count <= out_features && row_begin <= out_features - count)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " rows ", row_begin, " to ",
+                                                 row_begin + count, " do not fit into ",
+                                                 out_features, " output features"));
 }
 
 }  // namespace
 
-absl::StatusOr<PackedLinear> PackedLinear::Create(const Spec& spec, LinearKernels& kernels, HugePageArena& arena) {
+absl::StatusOr<PackedLinear> PackedLinear::Create(const Spec& spec, LinearKernels& kernels,
+                                                  HugePageArena& arena) {
   constexpr int64_t kMaxOutFeatures = int64_t{1} << 32;
   if (spec.out_features < 1 || spec.out_features > kMaxOutFeatures) {
-    return absl::InvalidArgumentError(absl::StrCat("out_features is ", spec.out_features, ", must be 1 to ", kMaxOutFeatures));
+    return absl::InvalidArgumentError(
+        absl::StrCat("out_features is ", spec.out_features, ", must be 1 to ", kMaxOutFeatures));
   }
-  PHYLLO_ASSIGN_OR_RETURN(std::shared_ptr<const LinearKernelSet> set, kernels.Get(spec.in_features, spec.precision));
+  PHYLLO_ASSIGN_OR_RETURN(std::shared_ptr<const LinearKernelSet> set,
+                          kernels.Get(spec.in_features, spec.precision));
   const int64_t num_panels = NumPanels(spec.out_features);
-  PHYLLO_ASSIGN_OR_RETURN(std::byte* const weights, arena.Allocate(num_panels * set->panel_bytes()));
-  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> bias, arena.AllocateSpan<float>(num_panels * kLinearPanel));
+  PHYLLO_ASSIGN_OR_RETURN(std::byte* const weights,
+                          arena.Allocate(num_panels * set->panel_bytes()));
+  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> bias,
+                          arena.AllocateSpan<float>(num_panels * kLinearPanel));
   return PackedLinear(spec, std::move(set), weights, bias);
 }
 
-PackedLinear::PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels, std::byte* weights, absl::Span<float> bias)
+PackedLinear::PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels,
+                           std::byte* weights, absl::Span<float> bias)
     : in_features_(spec.in_features),
       out_features_(spec.out_features),
       precision_(spec.precision),
@@ -118,10 +133,12 @@ PackedLinear::PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelS
 absl::Status PackedLinear::PackRows(int64_t row_begin, const WeightSlice& weight) {
   PHYLLO_RETURN_IF_ERROR(CheckRows(row_begin, weight.out_features, out_features_, "weight"));
   if (weight.in_features != in_features_) {
-    return absl::InvalidArgumentError(absl::StrCat("weight has ", weight.in_features, " input features, not ", in_features_));
+    return absl::InvalidArgumentError(
+        absl::StrCat("weight has ", weight.in_features, " input features, not ", in_features_));
   }
   if (!IsWeightDType(weight.dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat("weight has type ", DTypeName(weight.dtype), ", not F32, F16 or BF16"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("weight has type ", DTypeName(weight.dtype), ", not F32, F16 or BF16"));
   }
   const int64_t row_end = row_begin + weight.out_features;
   float block[kPackBlock * kPackBlock];
@@ -140,33 +157,42 @@ absl::Status PackedLinear::PackRows(int64_t row_begin, const WeightSlice& weight
 }
 
 absl::Status PackedLinear::PackBias(int64_t row_begin, absl::Span<const float> bias) {
-  PHYLLO_RETURN_IF_ERROR(CheckRows(row_begin, static_cast<int64_t>(bias.size()), out_features_, "bias"));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckRows(row_begin, static_cast<int64_t>(bias.size()), out_features_, "bias"));
   std::copy(bias.begin(), bias.end(), bias_.begin() + row_begin);
   return absl::OkStatus();
 }
 
-void PackedLinear::Forward(const LinearInput& x, MatrixView<float> y, ThreadPool& pool, LinearScratch& scratch) const {
+void PackedLinear::Forward(const LinearInput& x, MatrixView<float> y, ThreadPool& pool,
+                           LinearScratch& scratch) const {
   Run(x, y, /*add=*/false, pool, scratch);
 }
 
-void PackedLinear::ForwardAdd(const LinearInput& x, MatrixView<float> y, ThreadPool& pool, LinearScratch& scratch) const {
+void PackedLinear::ForwardAdd(const LinearInput& x, MatrixView<float> y, ThreadPool& pool,
+                              LinearScratch& scratch) const {
   Run(x, y, /*add=*/true, pool, scratch);
 }
 
 int64_t PackedLinear::packed_bytes() const {
-  return NumPanels(out_features_) * kernels_->panel_bytes() + static_cast<int64_t>(bias_.size() * sizeof(float));
+  return NumPanels(out_features_) * kernels_->panel_bytes() +
+         static_cast<int64_t>(bias_.size() * sizeof(float));
 }
 
-void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool, LinearScratch& scratch) const {
-  PHYLLO_CHECK(x.precision == precision_ && x.cols == in_features_ && y.rows == x.rows && y.cols == out_features_);
+void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool,
+                       LinearScratch& scratch) const {
+  PHYLLO_CHECK(x.precision == precision_ && x.cols == in_features_ && y.rows == x.rows &&
+               y.cols == out_features_);
   PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
   if (x.rows == 0) return;
-  // A task is a range of panels and a range of rows. Few rows: whole rows, and as many panels as make a task worth claiming. Many rows: one
-  // panel, which stays in the second-level cache while the rows pass by.
+  // A task is a range of panels and a range of rows. Few rows: whole rows, and as many panels as
+  // make a task worth claiming. Many rows: one panel, which stays in the second-level cache while
+  // the rows pass by.
   const int64_t num_panels = NumPanels(out_features_);
-  const int64_t panels_per_task = x.rows <= kLinearRowBlock ? std::max<int64_t>(1, kMinTaskBytes / kernels_->panel_bytes()) : 1;
+  const int64_t panels_per_task =
+      x.rows <= kLinearRowBlock ? std::max<int64_t>(1, kMinTaskBytes / kernels_->panel_bytes()) : 1;
   const int64_t panel_groups = CeilDiv(num_panels, panels_per_task);
-  const int64_t rows_per_task = panel_groups >= 8 * pool.num_threads() ? kLinearTaskRows : kFewPanelsTaskRows;
+  const int64_t rows_per_task =
+      panel_groups >= 8 * pool.num_threads() ? kLinearTaskRows : kFewPanelsTaskRows;
   const int64_t row_groups = CeilDiv(x.rows, rows_per_task);
   pool.ParallelFor(panel_groups * row_groups, [&](int64_t task, int worker) {
     const int64_t panel_begin = task / row_groups * panels_per_task;
@@ -190,7 +216,8 @@ void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, Thre
   });
 }
 
-void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, float* tile, void* scratchpad) const {
+void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, float* tile,
+                                 void* scratchpad) const {
   const std::byte* const weights = weights_ + panel * kernels_->panel_bytes();
   for (int64_t chunk = 0; chunk < kernels_->num_chunks(); ++chunk) {
     int64_t entered = 0;
@@ -198,7 +225,8 @@ void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, float* til
       const int64_t m = std::min(kLinearRowBlock, x.rows - row);
       if (m != entered) kernels_->Enter(chunk, m);
       entered = m;
-      kernels_->Run(chunk, m, x.SubRows(row, m).data, weights, tile + row * kLinearPanel, scratchpad);
+      kernels_->Run(chunk, m, x.SubRows(row, m).data, weights, tile + row * kLinearPanel,
+                    scratchpad);
     }
   }
 }

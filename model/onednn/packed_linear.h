@@ -18,7 +18,8 @@
 
 namespace phyllo {
 
-// One stored weight tensor, or a slice of it, as it lies in the checkpoint. Borrowed; any alignment.
+// One stored weight tensor, or a slice of it, as it lies in the checkpoint. Borrowed; any
+// alignment.
 struct WeightSlice {
   enum class Layout {
     kOutIn,  // [out_features, in_features], as torch.nn.Linear stores it
@@ -35,16 +36,18 @@ struct WeightSlice {
 
 // A linear layer y = x · Wᵀ + bias with its weights packed once in the order the kernels read them.
 //   x [m, in_features] in `precision`, W [out_features, in_features], y [m, out_features] f32.
-// Several checkpoint tensors that share x (q, k and v; gate and up) are packed behind each other along out_features.
+// Several checkpoint tensors that share x (q, k and v; gate and up) are packed behind each other
+// along out_features.
 //
-// Determinism: y[i, j] depends on row i of x, on row j of W and on bias[j] only: not on m, on which rows surround it, or on the
-// number of threads. Work is divided over out_features and over rows, never over in_features, and one kernel family serves every m.
+// Determinism: y[i, j] depends on row i of x, on row j of W and on bias[j] only: not on m, on which
+// rows surround it, or on the number of threads. Work is divided over out_features and over rows,
+// never over in_features, and one kernel family serves every m.
 //
-// Filled by Create and Pack*, then immutable: any number of threads may call Forward at once, each with its own pool and scratch. Weights
-// lie in the arena, which must outlive this object.
+// Filled by Create and Pack*, then immutable: any number of threads may call Forward at once, each
+// with its own pool and scratch. Weights lie in the arena, which must outlive this object.
 //
-//   PHYLLO_ASSIGN_OR_RETURN(PackedLinear qkv, PackedLinear::Create({.in_features = d, .out_features = n, .precision = p}, kernels, arena));
-//   PHYLLO_RETURN_IF_ERROR(qkv.PackRows(0, q_proj));
+//   PHYLLO_ASSIGN_OR_RETURN(PackedLinear qkv, PackedLinear::Create({.in_features = d, .out_features
+//   = n, .precision = p}, kernels, arena)); PHYLLO_RETURN_IF_ERROR(qkv.PackRows(0, q_proj));
 //   PHYLLO_RETURN_IF_ERROR(qkv.PackRows(q_rows, k_proj));
 class PackedLinear {
  public:
@@ -54,27 +57,35 @@ class PackedLinear {
     Precision precision = Precision::kF32;
   };
 
-  // Reserves the packed weights (zero) in `arena`, takes the kernels for in_features from `kernels`, creating them if they are new there.
-  // INVALID_ARGUMENT for a size < 1; RESOURCE_EXHAUSTED when the arena cannot grow; FAILED_PRECONDITION when this CPU has no kernel.
-  static absl::StatusOr<PackedLinear> Create(const Spec& spec, LinearKernels& kernels, HugePageArena& arena);
+  // Reserves the packed weights (zero) in `arena`, takes the kernels for in_features from
+  // `kernels`, creating them if they are new there. INVALID_ARGUMENT for a size < 1;
+  // RESOURCE_EXHAUSTED when the arena cannot grow; FAILED_PRECONDITION when this CPU has no kernel.
+  static absl::StatusOr<PackedLinear> Create(const Spec& spec, LinearKernels& kernels,
+                                             HugePageArena& arena);
 
   PackedLinear(PackedLinear&&) = default;
   PackedLinear& operator=(PackedLinear&&) = default;
 
-  // Packs `weight` as rows [row_begin, row_begin + weight.out_features) of W, converting to the precision (to bf16: round to nearest even).
-  // Calls whose rows share no panel (kLinearPanel rows from a multiple of it) may run at once.
-  // INVALID_ARGUMENT when it does not fit or its in_features or dtype is wrong.
+  // Packs `weight` as rows [row_begin, row_begin + weight.out_features) of W, converting to the
+  // precision (to bf16: round to nearest even). Calls whose rows share no panel (kLinearPanel rows
+  // from a multiple of it) may run at once. INVALID_ARGUMENT when it does not fit or its
+  // in_features or dtype is wrong.
   absl::Status PackRows(int64_t row_begin, const WeightSlice& weight);
 
-  // Sets bias[row_begin, row_begin + bias.size()); what is never set is 0. INVALID_ARGUMENT when it does not fit.
+  // Sets bias[row_begin, row_begin + bias.size()); what is never set is 0. INVALID_ARGUMENT when it
+  // does not fit.
   absl::Status PackBias(int64_t row_begin, absl::Span<const float> bias);
 
-  // y = x · Wᵀ + bias. Requires x.precision == precision(), x.cols == in_features(), y [x.rows, out_features()] with any stride, and scratch
-  // made for at least pool.num_threads() workers. Allocates nothing. x.rows may be 0.
-  void Forward(const LinearInput& x, MatrixView<float> y, ThreadPool& pool, LinearScratch& scratch) const;
+  // y = x · Wᵀ + bias. Requires x.precision == precision(), x.cols == in_features(), y [x.rows,
+  // out_features()] with any stride, and scratch made for at least pool.num_threads() workers.
+  // Allocates nothing. x.rows may be 0.
+  void Forward(const LinearInput& x, MatrixView<float> y, ThreadPool& pool,
+               LinearScratch& scratch) const;
 
-  // y += x · Wᵀ + bias: the residual form, same requirements; the sum x · Wᵀ + bias is rounded to f32 before it is added.
-  void ForwardAdd(const LinearInput& x, MatrixView<float> y, ThreadPool& pool, LinearScratch& scratch) const;
+  // y += x · Wᵀ + bias: the residual form, same requirements; the sum x · Wᵀ + bias is rounded to
+  // f32 before it is added.
+  void ForwardAdd(const LinearInput& x, MatrixView<float> y, ThreadPool& pool,
+                  LinearScratch& scratch) const;
 
   int64_t in_features() const { return in_features_; }
   int64_t out_features() const { return out_features_; }
@@ -84,18 +95,21 @@ class PackedLinear {
   int64_t packed_bytes() const;
 
  private:
-  PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels, std::byte* weights, absl::Span<float> bias);
+  PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels, std::byte* weights,
+               absl::Span<float> bias);
 
-  void Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool, LinearScratch& scratch) const;
+  void Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool,
+           LinearScratch& scratch) const;
   // tile [x.rows, kLinearPanel] = x · (panel of W)ᵀ, for at most kLinearTaskRows rows.
   void MultiplyPanel(const LinearInput& x, int64_t panel, float* tile, void* scratchpad) const;
 
   int64_t in_features_;
   int64_t out_features_;
   Precision precision_;
-  std::shared_ptr<const LinearKernelSet> kernels_;  // shared by all layers with the same in_features and precision
-  std::byte* weights_;                              // panels: see linear_kernels.h
-  absl::Span<float> bias_;                          // [out_features padded to whole panels]
+  std::shared_ptr<const LinearKernelSet>
+      kernels_;             // shared by all layers with the same in_features and precision
+  std::byte* weights_;      // panels: see linear_kernels.h
+  absl::Span<float> bias_;  // [out_features padded to whole panels]
 };
 
 }  // namespace phyllo

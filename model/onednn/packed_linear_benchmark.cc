@@ -1,5 +1,6 @@
-// PackedLinear at the shapes of Qwen2.5-0.5B and MiniMind2-small. Enough copies of a layer are cycled through that weights come from memory, as they do in
-// a model (RotateBytes). Reports weight bytes read and arithmetic per second.
+// PackedLinear at the shapes of Qwen2.5-0.5B and MiniMind2-small. Enough copies of a layer are
+// cycled through that weights come from memory, as they do in a model (RotateBytes). Reports weight
+// bytes read and arithmetic per second.
 //   bazel run //model/onednn:packed_linear_benchmark -- --benchmark_filter=qwen_down/bf16
 #include <cstddef>
 #include <cstdint>
@@ -31,26 +32,39 @@ struct Shape {
 };
 
 constexpr Shape kShapes[] = {
-    {"qwen_qkv", 896, 1152, 512 << 20},         {"qwen_o", 896, 896, 512 << 20},           {"qwen_gate_up", 896, 9728, 512 << 20},
-    {"qwen_down", 4864, 896, 512 << 20},        {"qwen_lm_head", 896, 151936, 512 << 20},  {"minimind_qkv", 512, 768, 50 << 20},
-    {"minimind_gate_up", 512, 2816, 50 << 20},  {"minimind_down", 1408, 512, 50 << 20},
+    {"qwen_qkv", 896, 1152, 512 << 20},        {"qwen_o", 896, 896, 512 << 20},
+    {"qwen_gate_up", 896, 9728, 512 << 20},    {"qwen_down", 4864, 896, 512 << 20},
+    {"qwen_lm_head", 896, 151936, 512 << 20},  {"minimind_qkv", 512, 768, 50 << 20},
+    {"minimind_gate_up", 512, 2816, 50 << 20}, {"minimind_down", 1408, 512, 50 << 20},
 };
 
-void RunLinear(benchmark::State& state, const Shape& shape, Precision precision, int64_t m, int threads) {
+void RunLinear(benchmark::State& state, const Shape& shape, Precision precision, int64_t m,
+               int threads) {
   HugePageArena arena;
   LinearKernels kernels;
-  const std::unique_ptr<ThreadPool> pool = ThreadPool::Create({.num_threads = threads, .pin = true}).value();
+  const std::unique_ptr<ThreadPool> pool =
+      ThreadPool::Create({.num_threads = threads, .pin = true}).value();
   LinearScratch scratch = LinearScratch::Create(threads, arena).value();
   const std::vector<float> w(static_cast<size_t>(shape.k * shape.n), 0.01f);
   std::vector<PackedLinear> layers;
   int64_t bytes = 0;
   while (layers.empty() || bytes < shape.rotate_bytes) {
-    layers.push_back(PackedLinear::Create({.in_features = shape.k, .out_features = shape.n, .precision = precision}, kernels, arena).value());
-    PHYLLO_CHECK(layers.back().PackRows(0, {.data = w.data(), .dtype = DType::kF32, .out_features = shape.n, .in_features = shape.k}).ok());
+    layers.push_back(PackedLinear::Create(
+                         {.in_features = shape.k, .out_features = shape.n, .precision = precision},
+                         kernels, arena)
+                         .value());
+    PHYLLO_CHECK(layers.back()
+                     .PackRows(0, {.data = w.data(),
+                                   .dtype = DType::kF32,
+                                   .out_features = shape.n,
+                                   .in_features = shape.k})
+                     .ok());
     bytes += layers.back().packed_bytes();
   }
-  const LinearInput x{precision, arena.Allocate(LinearInput::BytesFor(m, shape.k, precision)).value(), m, shape.k};
-  const MatrixView<float> y{arena.AllocateSpan<float>(m * shape.n).value().data(), m, shape.n, shape.n};
+  const LinearInput x{
+      precision, arena.Allocate(LinearInput::BytesFor(m, shape.k, precision)).value(), m, shape.k};
+  const MatrixView<float> y{arena.AllocateSpan<float>(m * shape.n).value().data(), m, shape.n,
+                            shape.n};
   layers[0].Forward(x, y, *pool, scratch);  // touches y's memory
   size_t next = 0;
   for (auto _ : state) {
@@ -58,8 +72,10 @@ void RunLinear(benchmark::State& state, const Shape& shape, Precision precision,
     next = (next + 1) % layers.size();
   }
   const auto per_second = benchmark::Counter::kIsIterationInvariantRate;
-  state.counters["weights"] = benchmark::Counter(static_cast<double>(layers[0].packed_bytes()), per_second, benchmark::Counter::kIs1000);
-  state.counters["flop"] = benchmark::Counter(2.0 * static_cast<double>(m * shape.k * shape.n), per_second, benchmark::Counter::kIs1000);
+  state.counters["weights"] = benchmark::Counter(static_cast<double>(layers[0].packed_bytes()),
+                                                 per_second, benchmark::Counter::kIs1000);
+  state.counters["flop"] = benchmark::Counter(2.0 * static_cast<double>(m * shape.k * shape.n),
+                                              per_second, benchmark::Counter::kIs1000);
 }
 
 void RegisterAll(int threads) {
@@ -68,8 +84,12 @@ void RegisterAll(int threads) {
       if (!IsSupported(precision)) continue;
       for (int64_t m : {1, 2, 8, 32, 512}) {
         if (m == 512 && shape.n > 100000) continue;  // the head is computed for sampled rows only
-        const std::string name = absl::StrCat(shape.name, "/", precision == Precision::kF32 ? "f32" : "bf16", "/m:", m, "/threads:", threads);
-        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { RunLinear(state, shape, precision, m, threads); })
+        const std::string name =
+            absl::StrCat(shape.name, "/", precision == Precision::kF32 ? "f32" : "bf16", "/m:", m,
+                         "/threads:", threads);
+        benchmark::RegisterBenchmark(
+            name.c_str(),
+            [=](benchmark::State& state) { RunLinear(state, shape, precision, m, threads); })
             ->MeasureProcessCPUTime()
             ->UseRealTime()
             ->Unit(benchmark::kMicrosecond);
@@ -84,7 +104,8 @@ void RegisterAll(int threads) {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   phyllo::RegisterAll(1);
-  if (const auto cpus = static_cast<int>(std::thread::hardware_concurrency()); cpus > 1) phyllo::RegisterAll(cpus);
+  if (const auto cpus = static_cast<int>(std::thread::hardware_concurrency()); cpus > 1)
+    phyllo::RegisterAll(cpus);
   benchmark::AddCustomContext("onednn_isa", phyllo::IsaName());
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -35,37 +35,49 @@ std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
   return values;
 }
 
-float RoundTo(Precision precision, float value) { return precision == Precision::kBf16 ? Bf16ToFloat(FloatToBf16(value)) : value; }
+float RoundTo(Precision precision, float value) {
+  return precision == Precision::kBf16 ? Bf16ToFloat(FloatToBf16(value)) : value;
+}
 
 // A layer with its surroundings: weights W [n, k] and bias [n], packed whole.
 class PackedLinearTest : public ::testing::TestWithParam<Precision> {
  protected:
   void SetUp() override {
     if (!IsSupported(GetParam())) GTEST_SKIP() << "no kernels for this precision on " << IsaName();
-    for (int threads : {1, 2}) pools_.push_back(ThreadPool::Create({.num_threads = threads}).value());
+    for (int threads : {1, 2})
+      pools_.push_back(ThreadPool::Create({.num_threads = threads}).value());
     scratch_ = std::make_unique<LinearScratch>(LinearScratch::Create(2, arena_).value());
   }
 
   PackedLinear MakeEmpty(int64_t k, int64_t n) {
-    return PackedLinear::Create({.in_features = k, .out_features = n, .precision = GetParam()}, kernels_, arena_).value();
+    return PackedLinear::Create({.in_features = k, .out_features = n, .precision = GetParam()},
+                                kernels_, arena_)
+        .value();
   }
 
   // Packs w [n, k] and, unless it is empty, bias [n].
-  PackedLinear Make(int64_t k, int64_t n, const std::vector<float>& w, const std::vector<float>& bias) {
+  PackedLinear Make(int64_t k, int64_t n, const std::vector<float>& w,
+                    const std::vector<float>& bias) {
     PackedLinear linear = MakeEmpty(k, n);
-    EXPECT_THAT(linear.PackRows(0, {.data = w.data(), .dtype = DType::kF32, .out_features = n, .in_features = k}), IsOk());
+    EXPECT_THAT(
+        linear.PackRows(
+            0, {.data = w.data(), .dtype = DType::kF32, .out_features = n, .in_features = k}),
+        IsOk());
     EXPECT_THAT(linear.PackBias(0, bias), IsOk());
     return linear;
   }
 
   // x [m, k] as the layer's input, padded with zeros.
   LinearInput MakeInput(int64_t m, int64_t k, const std::vector<float>& x) {
-    LinearInput input{GetParam(), arena_.Allocate(LinearInput::BytesFor(m, k, GetParam())).value(), m, k};
+    LinearInput input{GetParam(), arena_.Allocate(LinearInput::BytesFor(m, k, GetParam())).value(),
+                      m, k};
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < k; ++j) {
         const float value = x[static_cast<size_t>(i * k + j)];
-        if (GetParam() == Precision::kF32) input.AsF32().Row(i)[j] = value;
-        else input.AsBf16().Row(i)[j] = FloatToBf16(value);
+        if (GetParam() == Precision::kF32)
+          input.AsF32().Row(i)[j] = value;
+        else
+          input.AsBf16().Row(i)[j] = FloatToBf16(value);
       }
     }
     return input;
@@ -73,27 +85,34 @@ class PackedLinearTest : public ::testing::TestWithParam<Precision> {
 
   // y [m, n] dense, by `threads` threads.
   std::vector<float> Forward(const PackedLinear& linear, const LinearInput& x, int threads) {
-    std::vector<float> y(static_cast<size_t>(x.rows * linear.out_features()), std::numeric_limits<float>::quiet_NaN());
-    linear.Forward(x, {y.data(), x.rows, linear.out_features(), linear.out_features()}, *pools_[static_cast<size_t>(threads - 1)], *scratch_);
+    std::vector<float> y(static_cast<size_t>(x.rows * linear.out_features()),
+                         std::numeric_limits<float>::quiet_NaN());
+    linear.Forward(x, {y.data(), x.rows, linear.out_features(), linear.out_features()},
+                   *pools_[static_cast<size_t>(threads - 1)], *scratch_);
     return y;
   }
 
-  // |y - reference| is bounded by the rounding of k products in f32: k * 2^-24 of the sum of absolute values, times 2 for the last operations.
-  void ExpectNearReference(const std::vector<float>& y, int64_t m, int64_t k, int64_t n, const std::vector<float>& x,
-                           const std::vector<float>& w, const std::vector<float>& bias) {
+  // |y - reference| is bounded by the rounding of k products in f32: k * 2^-24 of the sum of
+  // absolute values, times 2 for the last operations.
+  void ExpectNearReference(const std::vector<float>& y, int64_t m, int64_t k, int64_t n,
+                           const std::vector<float>& x, const std::vector<float>& w,
+                           const std::vector<float>& bias) {
     ASSERT_EQ(y.size(), static_cast<size_t>(m * n));
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         double sum = bias.empty() ? 0.0 : bias[static_cast<size_t>(j)];
         double magnitude = std::abs(sum);
         for (int64_t l = 0; l < k; ++l) {
-          const double product = static_cast<double>(RoundTo(GetParam(), x[static_cast<size_t>(i * k + l)])) *
-                                 RoundTo(GetParam(), w[static_cast<size_t>(j * k + l)]);
+          const double product =
+              static_cast<double>(RoundTo(GetParam(), x[static_cast<size_t>(i * k + l)])) *
+              RoundTo(GetParam(), w[static_cast<size_t>(j * k + l)]);
           sum += product;
           magnitude += std::abs(product);
         }
-        const double tolerance = magnitude * 0x1p-23 * std::sqrt(static_cast<double>(k) + 1) + 1e-30;
-        ASSERT_NEAR(y[static_cast<size_t>(i * n + j)], sum, tolerance) << "m " << m << " k " << k << " n " << n << " at " << i << ", " << j;
+        const double tolerance =
+            magnitude * 0x1p-23 * std::sqrt(static_cast<double>(k) + 1) + 1e-30;
+        ASSERT_NEAR(y[static_cast<size_t>(i * n + j)], sum, tolerance)
+            << "m " << m << " k " << k << " n " << n << " at " << i << ", " << j;
       }
     }
   }
@@ -105,7 +124,8 @@ class PackedLinearTest : public ::testing::TestWithParam<Precision> {
 };
 
 TEST_P(PackedLinearTest, MatchesReferenceAtOddSizes) {
-  const std::pair<int64_t, int64_t> sizes[] = {{1, 1}, {12, 7}, {33, 64}, {72, 100}, {100, 509}, {256, 65}, {1000, 130}, {5000, 70}};
+  const std::pair<int64_t, int64_t> sizes[] = {{1, 1},     {12, 7},   {33, 64},    {72, 100},
+                                               {100, 509}, {256, 65}, {1000, 130}, {5000, 70}};
   for (const auto& [k, n] : sizes) {
     const std::vector<float> w = RandomFloats(n * k, 1);
     const std::vector<float> bias = RandomFloats(n, 2);
@@ -124,7 +144,8 @@ TEST_P(PackedLinearTest, AddsNothingWhenBiasIsNotPacked) {
 }
 
 TEST_P(PackedLinearTest, GivesEachRowTheSameBitsAloneAndInAnyBatch) {
-  const std::pair<int64_t, int64_t> sizes[] = {{12, 36}, {72, 200}, {512, 1408}, {896, 1152}, {4864, 130}};
+  const std::pair<int64_t, int64_t> sizes[] = {
+      {12, 36}, {72, 200}, {512, 1408}, {896, 1152}, {4864, 130}};
   for (const auto& [k, n] : sizes) {
     const PackedLinear linear = Make(k, n, RandomFloats(n * k, 3), RandomFloats(n, 4));
     constexpr int64_t kRows = 300;
@@ -140,10 +161,12 @@ TEST_P(PackedLinearTest, GivesEachRowTheSameBitsAloneAndInAnyBatch) {
     for (int threads : {1, 2}) {
       for (int64_t m = 2; m <= 64; ++m) {
         const std::vector<float> batch = Forward(linear, x.SubRows(m, m), threads);
-        ASSERT_EQ(std::memcmp(batch.data(), alone.data() + m * n, batch.size() * sizeof(float)), 0) << "k " << k << " n " << n << " m " << m;
+        ASSERT_EQ(std::memcmp(batch.data(), alone.data() + m * n, batch.size() * sizeof(float)), 0)
+            << "k " << k << " n " << n << " m " << m;
       }
       const std::vector<float> all = Forward(linear, x, threads);
-      ASSERT_EQ(std::memcmp(all.data(), alone.data(), all.size() * sizeof(float)), 0) << "k " << k << " n " << n;
+      ASSERT_EQ(std::memcmp(all.data(), alone.data(), all.size() * sizeof(float)), 0)
+          << "k " << k << " n " << n;
     }
   }
 }
@@ -158,9 +181,13 @@ TEST_P(PackedLinearTest, KeepsNanAndInfinityInTheirRows) {
   const std::vector<float> y = Forward(linear, MakeInput(kM, kK, x), 2);
   for (int64_t i = 0; i < kM; ++i) {
     if (i == 3 || i == 34) {
-      for (int64_t j = 0; j < kN; ++j) EXPECT_FALSE(std::isfinite(y[static_cast<size_t>(i * kN + j)]));
+      for (int64_t j = 0; j < kN; ++j)
+        EXPECT_FALSE(std::isfinite(y[static_cast<size_t>(i * kN + j)]));
     } else {
-      EXPECT_EQ(std::memcmp(&y[static_cast<size_t>(i * kN)], &clean[static_cast<size_t>(i * kN)], kN * sizeof(float)), 0) << "row " << i;
+      EXPECT_EQ(std::memcmp(&y[static_cast<size_t>(i * kN)], &clean[static_cast<size_t>(i * kN)],
+                            kN * sizeof(float)),
+                0)
+          << "row " << i;
     }
   }
 }
@@ -170,11 +197,15 @@ TEST_P(PackedLinearTest, PacksTransposedWeights) {
   const std::vector<float> w = RandomFloats(kN * kK, 8);
   std::vector<float> transposed(w.size());
   for (int64_t j = 0; j < kN; ++j) {
-    for (int64_t l = 0; l < kK; ++l) transposed[static_cast<size_t>(l * kN + j)] = w[static_cast<size_t>(j * kK + l)];
+    for (int64_t l = 0; l < kK; ++l)
+      transposed[static_cast<size_t>(l * kN + j)] = w[static_cast<size_t>(j * kK + l)];
   }
   PackedLinear linear = MakeEmpty(kK, kN);
-  PHYLLO_ASSERT_OK(linear.PackRows(
-      0, {.data = transposed.data(), .dtype = DType::kF32, .layout = Layout::kInOut, .out_features = kN, .in_features = kK}));
+  PHYLLO_ASSERT_OK(linear.PackRows(0, {.data = transposed.data(),
+                                       .dtype = DType::kF32,
+                                       .layout = Layout::kInOut,
+                                       .out_features = kN,
+                                       .in_features = kK}));
   const LinearInput x = MakeInput(kM, kK, RandomFloats(kM * kK, 9));
   EXPECT_EQ(Forward(linear, x, 1), Forward(Make(kK, kN, w, {}), x, 1));
 }
@@ -185,11 +216,16 @@ TEST_P(PackedLinearTest, PacksTransposedSlicesOfAWiderTensor) {
   const std::vector<float> fused = RandomFloats(kK * 3 * kN, 8);
   std::vector<float> w(kN * kK);
   for (int64_t j = 0; j < kN; ++j) {
-    for (int64_t l = 0; l < kK; ++l) w[static_cast<size_t>(j * kK + l)] = fused[static_cast<size_t>(l * 3 * kN + kN + j)];
+    for (int64_t l = 0; l < kK; ++l)
+      w[static_cast<size_t>(j * kK + l)] = fused[static_cast<size_t>(l * 3 * kN + kN + j)];
   }
   PackedLinear linear = MakeEmpty(kK, kN);
-  PHYLLO_ASSERT_OK(linear.PackRows(0, {.data = fused.data() + kN, .dtype = DType::kF32, .layout = Layout::kInOut, .out_features = kN,
-                                       .in_features = kK, .stride = 3 * kN}));
+  PHYLLO_ASSERT_OK(linear.PackRows(0, {.data = fused.data() + kN,
+                                       .dtype = DType::kF32,
+                                       .layout = Layout::kInOut,
+                                       .out_features = kN,
+                                       .in_features = kK,
+                                       .stride = 3 * kN}));
   const LinearInput x = MakeInput(4, kK, RandomFloats(4 * kK, 9));
   EXPECT_EQ(Forward(linear, x, 1), Forward(Make(kK, kN, w, {}), x, 1));
 }
@@ -204,7 +240,9 @@ TEST_P(PackedLinearTest, FusesTensorsAlongOutFeatures) {
   for (size_t p = 0; p < parts.size(); ++p) {
     const std::vector<float> w = RandomFloats(parts[p] * kK, static_cast<uint32_t>(20 + p));
     const std::vector<float> bias = RandomFloats(parts[p], static_cast<uint32_t>(30 + p));
-    PHYLLO_ASSERT_OK(fused.PackRows(begin, {.data = w.data(), .dtype = DType::kF32, .out_features = parts[p], .in_features = kK}));
+    PHYLLO_ASSERT_OK(fused.PackRows(
+        begin,
+        {.data = w.data(), .dtype = DType::kF32, .out_features = parts[p], .in_features = kK}));
     PHYLLO_ASSERT_OK(fused.PackBias(begin, bias));
     separate.push_back(Forward(Make(kK, parts[p], w, bias), x, 1));
     begin += parts[p];
@@ -214,7 +252,8 @@ TEST_P(PackedLinearTest, FusesTensorsAlongOutFeatures) {
     begin = 0;
     for (size_t p = 0; p < parts.size(); ++p) {
       for (int64_t j = 0; j < parts[p]; ++j) {
-        ASSERT_EQ(y[static_cast<size_t>(i * 140 + begin + j)], separate[p][static_cast<size_t>(i * parts[p] + j)]);
+        ASSERT_EQ(y[static_cast<size_t>(i * 140 + begin + j)],
+                  separate[p][static_cast<size_t>(i * parts[p] + j)]);
       }
       begin += parts[p];
     }
@@ -230,7 +269,8 @@ TEST_P(PackedLinearTest, WidensStoredHalfPrecisionExactly) {
     std::vector<float> widened(stored.size());
     ConvertToFloat(dtype, stored.data(), absl::MakeSpan(widened));
     PackedLinear linear = MakeEmpty(kK, kN);
-    PHYLLO_ASSERT_OK(linear.PackRows(0, {.data = stored.data(), .dtype = dtype, .out_features = kN, .in_features = kK}));
+    PHYLLO_ASSERT_OK(linear.PackRows(
+        0, {.data = stored.data(), .dtype = dtype, .out_features = kN, .in_features = kK}));
     EXPECT_EQ(Forward(linear, x, 1), Forward(Make(kK, kN, widened, {}), x, 1)) << DTypeName(dtype);
   }
 }
@@ -246,7 +286,8 @@ TEST_P(PackedLinearTest, AddsToTheOutputWhenAskedTo) {
   for (int64_t i = 0; i < kM; ++i) {
     for (int64_t j = 0; j < kStride; ++j) {
       const size_t at = static_cast<size_t>(i * kStride + j);
-      const float expected = j < kN ? residual[at] + product[static_cast<size_t>(i * kN + j)] : residual[at];
+      const float expected =
+          j < kN ? residual[at] + product[static_cast<size_t>(i * kN + j)] : residual[at];
       ASSERT_EQ(y[at], expected) << i << ", " << j;
     }
   }
@@ -260,24 +301,36 @@ TEST_P(PackedLinearTest, AcceptsNoRows) {
 TEST_P(PackedLinearTest, ReturnsInvalidArgumentWhenAWeightDoesNotFit) {
   PackedLinear linear = MakeEmpty(8, 16);
   const std::vector<float> w(16 * 9);
-  EXPECT_THAT(linear.PackRows(1, {.data = w.data(), .dtype = DType::kF32, .out_features = 16, .in_features = 8}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("weight rows 1 to 17")));
-  EXPECT_THAT(linear.PackRows(0, {.data = w.data(), .dtype = DType::kF32, .out_features = 16, .in_features = 9}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("9 input features, not 8")));
-  EXPECT_THAT(linear.PackRows(0, {.data = w.data(), .dtype = DType::kI32, .out_features = 16, .in_features = 8}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("I32")));
-  EXPECT_THAT(linear.PackBias(9, std::vector<float>(8)), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bias rows 9 to 17")));
+  EXPECT_THAT(
+      linear.PackRows(
+          1, {.data = w.data(), .dtype = DType::kF32, .out_features = 16, .in_features = 8}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("weight rows 1 to 17")));
+  EXPECT_THAT(
+      linear.PackRows(
+          0, {.data = w.data(), .dtype = DType::kF32, .out_features = 16, .in_features = 9}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("9 input features, not 8")));
+  EXPECT_THAT(
+      linear.PackRows(
+          0, {.data = w.data(), .dtype = DType::kI32, .out_features = 16, .in_features = 8}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("I32")));
+  EXPECT_THAT(linear.PackBias(9, std::vector<float>(8)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bias rows 9 to 17")));
 }
 
 TEST_P(PackedLinearTest, ReturnsInvalidArgumentWhenASizeIsZero) {
-  EXPECT_THAT(PackedLinear::Create({.in_features = 0, .out_features = 4, .precision = GetParam()}, kernels_, arena_),
+  EXPECT_THAT(PackedLinear::Create({.in_features = 0, .out_features = 4, .precision = GetParam()},
+                                   kernels_, arena_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("in_features is 0")));
-  EXPECT_THAT(PackedLinear::Create({.in_features = 4, .out_features = 0, .precision = GetParam()}, kernels_, arena_),
+  EXPECT_THAT(PackedLinear::Create({.in_features = 4, .out_features = 0, .precision = GetParam()},
+                                   kernels_, arena_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("out_features is 0")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearTest, ::testing::Values(Precision::kF32, Precision::kBf16),
-                         [](const auto& info) { return info.param == Precision::kF32 ? "F32" : "Bf16"; });
+INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearTest,
+                         ::testing::Values(Precision::kF32, Precision::kBf16),
+                         [](const auto& info) {
+                           return info.param == Precision::kF32 ? "F32" : "Bf16";
+                         });
 
 TEST(LinearKernelsTest, SharesASetBetweenLayersOfEqualWidth) {
   LinearKernels kernels;
@@ -290,7 +343,8 @@ TEST(LinearKernelsTest, SharesASetBetweenLayersOfEqualWidth) {
 
 TEST(LinearScratchTest, ReturnsInvalidArgumentWhenThereAreNoWorkers) {
   HugePageArena arena;
-  EXPECT_THAT(LinearScratch::Create(0, arena), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("num_workers is 0")));
+  EXPECT_THAT(LinearScratch::Create(0, arena),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("num_workers is 0")));
 }
 
 }  // namespace

@@ -8,19 +8,23 @@
 
 namespace phyllo {
 
-void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> x, const LinearInput& out) {
+void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> x,
+              const LinearInput& out) {
   PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols);
-  const auto activate = kernels.table().activate[static_cast<int>(kind)][PrecisionIndex(out.precision)];
+  const auto activate =
+      kernels.table().activate[static_cast<int>(kind)][PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < x.rows; ++i) {
     activate(x.Row(i), nullptr, x.cols, RowOf(out, i));
     ZeroPadding(out, i);
   }
 }
 
-void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> gate, MatrixView<const float> up,
-                   const LinearInput& out) {
-  PHYLLO_CHECK(out.rows == gate.rows && out.cols == gate.cols && up.rows == gate.rows && up.cols == gate.cols);
-  const auto activate = kernels.table().activate[static_cast<int>(kind)][PrecisionIndex(out.precision)];
+void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> gate,
+                   MatrixView<const float> up, const LinearInput& out) {
+  PHYLLO_CHECK(out.rows == gate.rows && out.cols == gate.cols && up.rows == gate.rows &&
+               up.cols == gate.cols);
+  const auto activate =
+      kernels.table().activate[static_cast<int>(kind)][PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < gate.rows; ++i) {
     activate(gate.Row(i), up.Row(i), gate.cols, RowOf(out, i));
     ZeroPadding(out, i);

@@ -17,20 +17,24 @@ enum class ActivationKind {
   kRelu,      // max(x, 0)
 };
 
-// All functions here are element-wise, allocate nothing and are thread-safe for disjoint rows of the output. A NaN stays a NaN.
+// All functions here are element-wise, allocate nothing and are thread-safe for disjoint rows of
+// the output. A NaN stays a NaN.
 
 // out[i, j] = act(x[i, j]); x [n, f] f32, out [n, f] in its precision with zeroed padding.
-void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> x, const LinearInput& out);
+void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> x,
+              const LinearInput& out);
 
-// The gated form (Shazeer 2020, "GLU variants"): out[i, j] = act(gate[i, j]) * up[i, j]; gate, up [n, f] f32 (columns of one fused
-// product may be given as two views), out [n, f] in its precision with zeroed padding.
-void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> gate, MatrixView<const float> up,
-                   const LinearInput& out);
+// The gated form (Shazeer 2020, "GLU variants"): out[i, j] = act(gate[i, j]) * up[i, j]; gate, up
+// [n, f] f32 (columns of one fused product may be given as two views), out [n, f] in its precision
+// with zeroed padding.
+void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> gate,
+                   MatrixView<const float> up, const LinearInput& out);
 
 // y[i, j] += x[i, j]; x, y [n, d].
 void AddRows(const SimdKernels& kernels, MatrixView<const float> x, MatrixView<float> y);
 
-// out[i, j] = x[i, j] rounded to out's precision (bf16: to nearest even, NaN stays NaN), padding zeroed; x, out [n, d].
+// out[i, j] = x[i, j] rounded to out's precision (bf16: to nearest even, NaN stays NaN), padding
+// zeroed; x, out [n, d].
 void RoundRows(const SimdKernels& kernels, MatrixView<const float> x, const LinearInput& out);
 
 }  // namespace phyllo

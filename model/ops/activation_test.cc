@@ -13,7 +13,8 @@
 namespace phyllo {
 namespace {
 
-constexpr ActivationKind kKinds[] = {ActivationKind::kSilu, ActivationKind::kGelu, ActivationKind::kGeluTanh, ActivationKind::kRelu};
+constexpr ActivationKind kKinds[] = {ActivationKind::kSilu, ActivationKind::kGelu,
+                                     ActivationKind::kGeluTanh, ActivationKind::kRelu};
 
 MatrixView<const float> OneRow(const std::vector<float>& x) {
   const auto cols = static_cast<int64_t>(x.size());
@@ -24,7 +25,8 @@ MatrixView<const float> OneRow(const std::vector<float>& x) {
 std::vector<float> Grid() {
   std::vector<float> x;
   for (int i = -20000; i <= 20000; ++i) x.push_back(static_cast<float>(i) * 1e-3f);
-  for (float value : {1e-30f, 1e-4f, 50.0f, 88.0f, 120.0f, 1e4f, 1e30f}) x.push_back(value), x.push_back(-value);
+  for (float value : {1e-30f, 1e-4f, 50.0f, 88.0f, 120.0f, 1e4f, 1e30f})
+    x.push_back(value), x.push_back(-value);
   return x;
 }
 
@@ -36,8 +38,10 @@ TEST(ActivateTest, MatchesReferenceOverTheWholeRange) {
       Activate(SimdKernels(level), kind, OneRow(x), out.view());
       for (size_t i = 0; i < x.size(); ++i) {
         const double expected = ReferenceActivation(kind, x[i]);
-        // A few ulp, and absolutely the rounding of the function's factor in its negative tail (torch computes 1 + erf in f32 too).
-        ASSERT_NEAR(out.At(0, static_cast<int64_t>(i)), expected, 1e-6 * std::abs(expected) + 2e-7) << static_cast<int>(kind) << " at " << x[i];
+        // A few ulp, and absolutely the rounding of the function's factor in its negative tail
+        // (torch computes 1 + erf in f32 too).
+        ASSERT_NEAR(out.At(0, static_cast<int64_t>(i)), expected, 1e-6 * std::abs(expected) + 2e-7)
+            << static_cast<int>(kind) << " at " << x[i];
       }
     }
   }
@@ -60,10 +64,12 @@ TEST(ActivateGatedTest, MultipliesByUpAndZeroesThePadding) {
   for (ActivationKind kind : kKinds) {
     for (Precision precision : {Precision::kF32, Precision::kBf16}) {
       LinearInputBuffer out(kRows, kCols, precision);
-      ActivateGated(SimdKernels::ForThisCpu(), kind, gate_up.SubCols(0, kCols), gate_up.SubCols(kCols, kCols), out.view());
+      ActivateGated(SimdKernels::ForThisCpu(), kind, gate_up.SubCols(0, kCols),
+                    gate_up.SubCols(kCols, kCols), out.view());
       for (int64_t i = 0; i < kRows; ++i) {
         for (int64_t j = 0; j < kCols; ++j) {
-          const double expected = ReferenceActivation(kind, gate_up.Row(i)[j]) * gate_up.Row(i)[kCols + j];
+          const double expected =
+              ReferenceActivation(kind, gate_up.Row(i)[j]) * gate_up.Row(i)[kCols + j];
           const double tolerance = precision == Precision::kF32 ? 2e-6 : 0x1p-8;
           ASSERT_NEAR(out.At(i, j), expected, tolerance * std::abs(expected) + 1e-6);
         }
@@ -79,7 +85,8 @@ TEST(ActivateGatedTest, GivesTheSameBitsWithBothInstructionSets) {
   const std::vector<float> up = RandomFloats(static_cast<int64_t>(gate.size()), 2);
   for (ActivationKind kind : kKinds) {
     for (Precision precision : {Precision::kF32, Precision::kBf16}) {
-      LinearInputBuffer v3(1, static_cast<int64_t>(gate.size()), precision), v4(1, static_cast<int64_t>(gate.size()), precision);
+      LinearInputBuffer v3(1, static_cast<int64_t>(gate.size()), precision),
+          v4(1, static_cast<int64_t>(gate.size()), precision);
       ActivateGated(SimdKernels(SimdLevel::kX86V3), kind, OneRow(gate), OneRow(up), v3.view());
       ActivateGated(SimdKernels(SimdLevel::kX86V4), kind, OneRow(gate), OneRow(up), v4.view());
       EXPECT_EQ(v3.bytes(), v4.bytes()) << static_cast<int>(kind);
@@ -97,14 +104,17 @@ TEST(AddRowsTest, AddsInPlace) {
 
 TEST(RoundRowsTest, RoundsAsTheScalarConversionDoes) {
   std::vector<float> x = RandomFloats(1000, 5);
-  for (float value : {0.0f, -0.0f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max(),
-                      std::numeric_limits<float>::denorm_min(), 1.00390625f, 1.01171875f, std::numeric_limits<float>::quiet_NaN()}) {
+  for (float value : {0.0f, -0.0f, std::numeric_limits<float>::infinity(),
+                      -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max(),
+                      std::numeric_limits<float>::denorm_min(), 1.00390625f, 1.01171875f,
+                      std::numeric_limits<float>::quiet_NaN()}) {
     x.push_back(value);
   }
   for (SimdLevel level : SupportedSimdLevels()) {
     LinearInputBuffer out(1, static_cast<int64_t>(x.size()), Precision::kBf16);
     RoundRows(SimdKernels(level), OneRow(x), out.view());
-    for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(out.view().AsBf16().Row(0)[i], FloatToBf16(x[i])) << x[i];
+    for (size_t i = 0; i < x.size(); ++i)
+      EXPECT_EQ(out.view().AsBf16().Row(0)[i], FloatToBf16(x[i])) << x[i];
   }
 }
 

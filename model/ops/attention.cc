@@ -1,6 +1,7 @@
-// Invariants: the query rows of a (slice, kv head) are numbered r = token * group + head in group, in one list; a task is kMaxRows of them.
-// Tasks are numbered slice by slice (scratch.task_begin()), and within a slice from the last rows, which see most keys, to the first, so that
-// the long tasks start early. What a task computes does not depend on its number.
+// Invariants: the query rows of a (slice, kv head) are numbered r = token * group + head in group,
+// in one list; a task is kMaxRows of them. Tasks are numbered slice by slice
+// (scratch.task_begin()), and within a slice from the last rows, which see most keys, to the first,
+// so that the long tasks start early. What a task computes does not depend on its number.
 #include "model/ops/attention.h"
 
 #include <algorithm>
@@ -30,15 +31,18 @@ uint16_t ToElement(float value, uint16_t*) { return FloatToBf16(value); }
 
 // Writes one kv head's keys and values of a slice. T is float or uint16_t (bf16).
 template <typename T>
-void WriteHead(MatrixView<const float> k, MatrixView<const float> v, const SequenceSlice& slice, const KvLayer& layer, int64_t kv_head) {
+void WriteHead(MatrixView<const float> k, MatrixView<const float> v, const SequenceSlice& slice,
+               const KvLayer& layer, int64_t kv_head) {
   const KvLayout& layout = layer.layout;
   const int64_t hd = layout.head_dim;
   for (int64_t i = 0; i < slice.row_count; ++i) {
     const int64_t position = slice.first_position + i;
-    std::byte* const page = layer.Page(slice.page_table[static_cast<size_t>(position / layout.page_size)]);
+    std::byte* const page =
+        layer.Page(slice.page_table[static_cast<size_t>(position / layout.page_size)]);
     const int64_t slot = position % layout.page_size;
     T* const keys = reinterpret_cast<T*>(page) + kv_head * hd * layout.page_size + slot;
-    T* const values = reinterpret_cast<T*>(page + layout.key_bytes()) + (kv_head * layout.page_size + slot) * hd;
+    T* const values =
+        reinterpret_cast<T*>(page + layout.key_bytes()) + (kv_head * layout.page_size + slot) * hd;
     const float* const key = k.Row(slice.row_begin + i) + kv_head * hd;
     const float* const value = v.Row(slice.row_begin + i) + kv_head * hd;
     for (int64_t e = 0; e < hd; ++e) keys[e * layout.page_size] = ToElement(key[e], keys);
@@ -48,7 +52,9 @@ void WriteHead(MatrixView<const float> k, MatrixView<const float> v, const Seque
 
 bool PagesSuffice(absl::Span<const SequenceSlice> slices, int64_t page_size) {
   return std::all_of(slices.begin(), slices.end(), [&](const SequenceSlice& slice) {
-    return slice.first_position >= 0 && slice.first_position + slice.row_count <= static_cast<int64_t>(slice.page_table.size()) * page_size;
+    return slice.first_position >= 0 &&
+           slice.first_position + slice.row_count <=
+               static_cast<int64_t>(slice.page_table.size()) * page_size;
   });
 }
 
@@ -93,7 +99,8 @@ void RunTask(const Job& job, const Task& task, float* scratch) {
     const int64_t token = (task.first + r) / group;
     const int64_t head = task.kv_head * group + (task.first + r) % group;
     tile.visible[r] = task.slice.first_position + token + 1;
-    job.table.scale(job.q.Row(task.slice.row_begin + token) + head * hd, job.spec.scale, hd, q + r * hd);
+    job.table.scale(job.q.Row(task.slice.row_begin + token) + head * hd, job.spec.scale, hd,
+                    q + r * hd);
   }
   const int precision = PrecisionIndex(job.out.precision);
   job.table.attend_tile[PrecisionIndex(layout.precision)](tile);
@@ -110,61 +117,80 @@ void RunTask(const Job& job, const Task& task, float* scratch) {
 
 absl::Status KvLayout::Validate() const {
   if (num_key_value_heads < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("num_key_value_heads is ", num_key_value_heads, ", must be at least 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_key_value_heads is ", num_key_value_heads, ", must be at least 1"));
   }
   if (head_dim < 1 || head_dim > kMaxHeadDim) {
-    return absl::InvalidArgumentError(absl::StrCat("head_dim is ", head_dim, ", must be 1 to ", kMaxHeadDim));
+    return absl::InvalidArgumentError(
+        absl::StrCat("head_dim is ", head_dim, ", must be 1 to ", kMaxHeadDim));
   }
   if (page_size < 16 || page_size > kMaxPageSize || page_size % 16 != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("page_size is ", page_size, ", must be a multiple of 16 and at most ", kMaxPageSize));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "page_size is ", page_size, ", must be a multiple of 16 and at most ", kMaxPageSize));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<AttentionScratch> AttentionScratch::Create(const KvLayout& layout, int num_workers, int64_t max_slices, HugePageArena& arena) {
+absl::StatusOr<AttentionScratch> AttentionScratch::Create(const KvLayout& layout, int num_workers,
+                                                          int64_t max_slices,
+                                                          HugePageArena& arena) {
   PHYLLO_RETURN_IF_ERROR(layout.Validate());
-  if (num_workers < 1) return absl::InvalidArgumentError(absl::StrCat("num_workers is ", num_workers, ", must be at least 1"));
-  if (max_slices < 1) return absl::InvalidArgumentError(absl::StrCat("max_slices is ", max_slices, ", must be at least 1"));
+  if (num_workers < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_workers is ", num_workers, ", must be at least 1"));
+  if (max_slices < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_slices is ", max_slices, ", must be at least 1"));
   AttentionScratch scratch;
   scratch.num_workers_ = num_workers;
   scratch.floats_per_worker_ = kRows * (2 * RoundUp(layout.head_dim, 16) + layout.page_size);
-  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> memory, arena.AllocateSpan<float>(num_workers * scratch.floats_per_worker_));
+  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> memory,
+                          arena.AllocateSpan<float>(num_workers * scratch.floats_per_worker_));
   scratch.memory_ = memory.data();
   PHYLLO_ASSIGN_OR_RETURN(scratch.task_begin_, arena.AllocateSpan<int64_t>(max_slices + 1));
   return scratch;
 }
 
-void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<const float> v, absl::Span<const SequenceSlice> slices,
-             const KvLayer& layer, ThreadPool& pool) {
+void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<const float> v,
+             absl::Span<const SequenceSlice> slices, const KvLayer& layer, ThreadPool& pool) {
   const KvLayout& layout = layer.layout;
   PHYLLO_CHECK(k.cols == layout.num_key_value_heads * layout.head_dim && v.cols == k.cols);
   PHYLLO_CHECK(PagesSuffice(slices, layout.page_size));
   pool.ParallelFor(layout.num_key_value_heads, [&](int64_t kv_head, int) {
     for (const SequenceSlice& slice : slices) {
-      if (layout.precision == Precision::kF32) WriteHead<float>(k, v, slice, layer, kv_head);
-      else WriteHead<uint16_t>(k, v, slice, layer, kv_head);
+      if (layout.precision == Precision::kF32)
+        WriteHead<float>(k, v, slice, layer, kv_head);
+      else
+        WriteHead<uint16_t>(k, v, slice, layer, kv_head);
     }
   });
 }
 
-void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<const float> q, absl::Span<const SequenceSlice> slices,
-            const KvLayer& layer, const LinearInput& out, ThreadPool& pool, AttentionScratch& scratch) {
+void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<const float> q,
+            absl::Span<const SequenceSlice> slices, const KvLayer& layer, const LinearInput& out,
+            ThreadPool& pool, AttentionScratch& scratch) {
   const int64_t kv_heads = layer.layout.num_key_value_heads;
   PHYLLO_CHECK(spec.num_attention_heads > 0 && spec.num_attention_heads % kv_heads == 0);
-  PHYLLO_CHECK(q.cols == spec.num_attention_heads * layer.layout.head_dim && out.cols == q.cols && out.rows == q.rows);
-  PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads() && scratch.max_slices() >= static_cast<int64_t>(slices.size()));
+  PHYLLO_CHECK(q.cols == spec.num_attention_heads * layer.layout.head_dim && out.cols == q.cols &&
+               out.rows == q.rows);
+  PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads() &&
+               scratch.max_slices() >= static_cast<int64_t>(slices.size()));
   PHYLLO_CHECK(PagesSuffice(slices, layer.layout.page_size));
   const Job job{kernels.table(), spec, q, layer, out};
   const absl::Span<int64_t> task_begin = scratch.task_begin();
   task_begin[0] = 0;
-  for (size_t s = 0; s < slices.size(); ++s) task_begin[s + 1] = task_begin[s] + kv_heads * CeilDiv(slices[s].row_count * job.group(), kRows);
+  for (size_t s = 0; s < slices.size(); ++s)
+    task_begin[s + 1] =
+        task_begin[s] + kv_heads * CeilDiv(slices[s].row_count * job.group(), kRows);
   pool.ParallelFor(task_begin[slices.size()], [&](int64_t task, int worker) {
-    const auto after = std::upper_bound(task_begin.begin(), task_begin.begin() + slices.size(), task);
+    const auto after =
+        std::upper_bound(task_begin.begin(), task_begin.begin() + slices.size(), task);
     const size_t s = static_cast<size_t>(after - task_begin.begin()) - 1;
     const int64_t rows = slices[s].row_count * job.group();
     const int64_t index = task - task_begin[s];
     const int64_t first = (CeilDiv(rows, kRows) - 1 - index / kv_heads) * kRows;
-    RunTask(job, {slices[s], index % kv_heads, first, std::min(kRows, rows - first)}, scratch.Worker(worker));
+    RunTask(job, {slices[s], index % kv_heads, first, std::min(kRows, rows - first)},
+            scratch.Worker(worker));
   });
 }
 

@@ -28,14 +28,17 @@ struct KvLayout {
   static constexpr int64_t kMaxPageSize = 128;
 
   // Bytes of K (as many of V) and of both in one page of one layer.
-  int64_t key_bytes() const { return num_key_value_heads * head_dim * page_size * BytesPerElement(precision); }
+  int64_t key_bytes() const {
+    return num_key_value_heads * head_dim * page_size * BytesPerElement(precision);
+  }
   int64_t page_bytes() const { return 2 * key_bytes(); }
 
   // INVALID_ARGUMENT naming the field that is out of range.
   absl::Status Validate() const;
 };
 
-// The pages of one layer: page id p lies at base + p * page_stride. Borrowed; base and page_stride 64-byte aligned.
+// The pages of one layer: page id p lies at base + p * page_stride. Borrowed; base and page_stride
+// 64-byte aligned.
 struct KvLayer {
   KvLayout layout;
   std::byte* base = nullptr;
@@ -44,14 +47,16 @@ struct KvLayer {
   std::byte* Page(int32_t page_id) const { return base + page_id * page_stride; }
 };
 
-// The rows of one sequence in a step: rows [row_begin, row_begin + row_count) of q, k, v and out are its tokens at positions
-// first_position, first_position + 1, ... Position p lies in slot p % page_size of page page_table[p / page_size]. Slices of one step
-// do not share rows, nor pages that are written.
+// The rows of one sequence in a step: rows [row_begin, row_begin + row_count) of q, k, v and out
+// are its tokens at positions first_position, first_position + 1, ... Position p lies in slot p %
+// page_size of page page_table[p / page_size]. Slices of one step do not share rows, nor pages that
+// are written.
 struct SequenceSlice {
   int64_t row_begin = 0;
   int64_t row_count = 0;
   int64_t first_position = 0;
-  absl::Span<const int32_t> page_table;  // page ids; at least ceil((first_position + row_count) / page_size) of them
+  absl::Span<const int32_t>
+      page_table;  // page ids; at least ceil((first_position + row_count) / page_size) of them
 };
 
 struct AttentionSpec {
@@ -62,9 +67,10 @@ struct AttentionSpec {
 // Per-worker tiles of scores and outputs for Attend. Thread-compatible; one Attend at a time.
 class AttentionScratch {
  public:
-  // For pools of up to num_workers threads and steps of up to max_slices sequences; memory lies in `arena`.
-  // INVALID_ARGUMENT for a count < 1 or a bad layout; RESOURCE_EXHAUSTED.
-  static absl::StatusOr<AttentionScratch> Create(const KvLayout& layout, int num_workers, int64_t max_slices, HugePageArena& arena);
+  // For pools of up to num_workers threads and steps of up to max_slices sequences; memory lies in
+  // `arena`. INVALID_ARGUMENT for a count < 1 or a bad layout; RESOURCE_EXHAUSTED.
+  static absl::StatusOr<AttentionScratch> Create(const KvLayout& layout, int num_workers,
+                                                 int64_t max_slices, HugePageArena& arena);
 
   int num_workers() const { return num_workers_; }
   int64_t max_slices() const { return static_cast<int64_t>(task_begin_.size()) - 1; }
@@ -82,22 +88,26 @@ class AttentionScratch {
   absl::Span<int64_t> task_begin_;
 };
 
-// Writes the keys and values of a step's tokens into their pages, rounded to the layout's precision. k, v [m, kv * hd] f32 (RoPE already applied
-// to k). Requires every slice's page table to hold its positions. Allocates nothing.
-void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<const float> v, absl::Span<const SequenceSlice> slices,
-             const KvLayer& layer, ThreadPool& pool);
+// Writes the keys and values of a step's tokens into their pages, rounded to the layout's
+// precision. k, v [m, kv * hd] f32 (RoPE already applied to k). Requires every slice's page table
+// to hold its positions. Allocates nothing.
+void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<const float> v,
+             absl::Span<const SequenceSlice> slices, const KvLayer& layer, ThreadPool& pool);
 
-// Causal attention of a step's tokens over all earlier positions of their sequences and themselves (Vaswani et al. 2017, eq. 1, with the online
-// softmax of Milakov and Gimelshein 2018): for the query at position p of head a, kv head a / (h / kv),
+// Causal attention of a step's tokens over all earlier positions of their sequences and themselves
+// (Vaswani et al. 2017, eq. 1, with the online softmax of Milakov and Gimelshein 2018): for the
+// query at position p of head a, kv head a / (h / kv),
 //   out = sum_{t <= p} softmax_t(scale * q . k_t) v_t.
-// q [m, h * hd] f32, out [m, h * hd] in its precision with zeroed padding. The keys and values of all positions up to the slice's last
-// must have been written (WriteKv of this step included); slots behind them are never read into a result, whatever they hold.
+// q [m, h * hd] f32, out [m, h * hd] in its precision with zeroed padding. The keys and values of
+// all positions up to the slice's last must have been written (WriteKv of this step included);
+// slots behind them are never read into a result, whatever they hold.
 //
-// Determinism: an output row depends on its query and on the keys and values at positions <= p only. Pages are visited from position 0, with one
-// running maximum and sum; rows of a tile only share loads. So chunks, batches, threads and page ids do not change a bit.
-// Allocates nothing.
-void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<const float> q, absl::Span<const SequenceSlice> slices,
-            const KvLayer& layer, const LinearInput& out, ThreadPool& pool, AttentionScratch& scratch);
+// Determinism: an output row depends on its query and on the keys and values at positions <= p
+// only. Pages are visited from position 0, with one running maximum and sum; rows of a tile only
+// share loads. So chunks, batches, threads and page ids do not change a bit. Allocates nothing.
+void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<const float> q,
+            absl::Span<const SequenceSlice> slices, const KvLayer& layer, const LinearInput& out,
+            ThreadPool& pool, AttentionScratch& scratch);
 
 }  // namespace phyllo
 

@@ -1,12 +1,15 @@
 // One tile of attention, compiled once per instruction set (see simd_vector_v3.h).
 //
-// Invariants (determinism): for a query row, in this order, whatever the other rows of the tile are:
+// Invariants (determinism): for a query row, in this order, whatever the other rows of the tile
+// are:
 // - the score of key j is one fused chain over hd in ascending order, starting from 0;
-// - pages are visited from position 0; of a page, the maximum over all its visible keys is taken first, then the running values are
-//   rescaled by exp(old maximum - new maximum), then e^(score - maximum) is summed by chunks of sixteen keys and one tree;
+// - pages are visited from position 0; of a page, the maximum over all its visible keys is taken
+// first, then the running values are
+//   rescaled by exp(old maximum - new maximum), then e^(score - maximum) is summed by chunks of
+//   sixteen keys and one tree;
 // - out[c] is one fused chain over the keys in ascending order, through all pages.
-// Rows share loads only. A key that a row does not see is masked out of its maximum and sum, and its value is not read into its out at all: a
-// product 0 * NaN would not be 0.
+// Rows share loads only. A key that a row does not see is masked out of its maximum and sum, and
+// its value is not read into its out at all: a product 0 * NaN would not be 0.
 #include <cstddef>
 #include <cstdint>
 
@@ -20,9 +23,11 @@ namespace {
 constexpr int64_t kLanes = 16;
 constexpr float kInfinity = __builtin_inff();
 
-// scores[r][16 c ...] = q[r] . keys[:, 16 c ...] for R rows and C vectors of keys. q [R, hd], keys [hd, page_size], scores [R, page_size].
+// scores[r][16 c ...] = q[r] . keys[:, 16 c ...] for R rows and C vectors of keys. q [R, hd], keys
+// [hd, page_size], scores [R, page_size].
 template <int R, int C, typename T>
-inline void ScoreBlock(const float* q, const T* keys, int64_t head_dim, int64_t page_size, float* scores) {
+inline void ScoreBlock(const float* q, const T* keys, int64_t head_dim, int64_t page_size,
+                       float* scores) {
   Vec sums[R][C];
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < C; ++c) sums[r][c] = Zero();
@@ -41,20 +46,24 @@ inline void ScoreBlock(const float* q, const T* keys, int64_t head_dim, int64_t 
 }
 
 template <int R, typename T>
-inline void ScoreRows(const float* q, const T* keys, int64_t head_dim, int64_t page_size, int64_t vectors, float* scores) {
+inline void ScoreRows(const float* q, const T* keys, int64_t head_dim, int64_t page_size,
+                      int64_t vectors, float* scores) {
   int64_t c = 0;
   for (; c + kColumnBlock <= vectors; c += kColumnBlock) {
     ScoreBlock<R, kColumnBlock>(q, keys + c * kLanes, head_dim, page_size, scores + c * kLanes);
   }
-  for (; c < vectors; ++c) ScoreBlock<R, 1>(q, keys + c * kLanes, head_dim, page_size, scores + c * kLanes);
+  for (; c < vectors; ++c)
+    ScoreBlock<R, 1>(q, keys + c * kLanes, head_dim, page_size, scores + c * kLanes);
 }
 
-// out[r][...] = out[r][...] * rescale[r] + sum over keys j in [begin, end), ascending, of weights[r][j] * values[j][...], for R rows and C
-// vectors, the last of which has `last` lanes of the row (16, or less at the end of hd). values [page_size, hd], weights [R, page_size],
-// out [R, stride].
+// out[r][...] = out[r][...] * rescale[r] + sum over keys j in [begin, end), ascending, of
+// weights[r][j] * values[j][...], for R rows and C vectors, the last of which has `last` lanes of
+// the row (16, or less at the end of hd). values [page_size, hd], weights [R, page_size], out [R,
+// stride].
 template <int R, int C, typename T>
-inline void ValueBlock(const float* weights, const T* values, int64_t head_dim, int64_t page_size, int64_t begin, int64_t end, int64_t last,
-                       const float* rescale, int64_t stride, float* out) {
+inline void ValueBlock(const float* weights, const T* values, int64_t head_dim, int64_t page_size,
+                       int64_t begin, int64_t end, int64_t last, const float* rescale,
+                       int64_t stride, float* out) {
   Vec sums[R][C];
   for (int r = 0; r < R; ++r) {
     const Vec factor = Set(rescale == nullptr ? 1.0f : rescale[r]);
@@ -76,18 +85,22 @@ inline void ValueBlock(const float* weights, const T* values, int64_t head_dim, 
 }
 
 template <int R, typename T>
-inline void ValueRows(const float* weights, const T* values, int64_t head_dim, int64_t page_size, int64_t begin, int64_t end,
-                      const float* rescale, int64_t stride, float* out) {
+inline void ValueRows(const float* weights, const T* values, int64_t head_dim, int64_t page_size,
+                      int64_t begin, int64_t end, const float* rescale, int64_t stride,
+                      float* out) {
   const int64_t whole = head_dim / kLanes;
   int64_t c = 0;
   for (; c + kColumnBlock <= whole; c += kColumnBlock) {
-    ValueBlock<R, kColumnBlock>(weights, values + c * kLanes, head_dim, page_size, begin, end, kLanes, rescale, stride, out + c * kLanes);
+    ValueBlock<R, kColumnBlock>(weights, values + c * kLanes, head_dim, page_size, begin, end,
+                                kLanes, rescale, stride, out + c * kLanes);
   }
   for (; c < whole; ++c) {
-    ValueBlock<R, 1>(weights, values + c * kLanes, head_dim, page_size, begin, end, kLanes, rescale, stride, out + c * kLanes);
+    ValueBlock<R, 1>(weights, values + c * kLanes, head_dim, page_size, begin, end, kLanes, rescale,
+                     stride, out + c * kLanes);
   }
   if (const int64_t last = head_dim - whole * kLanes; last > 0) {
-    ValueBlock<R, 1>(weights, values + c * kLanes, head_dim, page_size, begin, end, last, rescale, stride, out + c * kLanes);
+    ValueBlock<R, 1>(weights, values + c * kLanes, head_dim, page_size, begin, end, last, rescale,
+                     stride, out + c * kLanes);
   }
 }
 
@@ -98,7 +111,8 @@ struct Running {
   float rescale[AttentionTile::kMaxRows];
 };
 
-// Turns the scores of one row over `keys` visible keys of a page into weights e^(score - maximum), 0 behind them.
+// Turns the scores of one row over `keys` visible keys of a page into weights e^(score - maximum),
+// 0 behind them.
 inline void SoftmaxRow(int64_t keys, int64_t vectors, float* scores, int64_t r, Running& running) {
   Vec max = Set(-kInfinity);
   for (int64_t c = 0; c < vectors; ++c) {
@@ -133,20 +147,26 @@ inline int64_t KeysInPage(const AttentionTile& tile, int64_t r, int64_t begin) {
 
 // Rows [r, r + R) of the page: scores, weights and the update of out.
 template <int R, typename T>
-inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t begin, const T* keys, const T* values, Running& running) {
+inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t begin, const T* keys,
+                     const T* values, Running& running) {
   const int64_t stride = (tile.head_dim + kLanes - 1) / kLanes * kLanes;
   float* const scores = tile.scores + r * tile.page_size;
   float* const out = tile.out + r * stride;
-  // The keys that the last row sees decide how many scores are needed; those that the first row sees are common to all rows.
+  // The keys that the last row sees decide how many scores are needed; those that the first row
+  // sees are common to all rows.
   const int64_t vectors = (KeysInPage(tile, r + R - 1, begin) + kLanes - 1) / kLanes;
   const int64_t common = KeysInPage(tile, r, begin);
   ScoreRows<R>(tile.q + r * tile.head_dim, keys, tile.head_dim, tile.page_size, vectors, scores);
-  for (int i = 0; i < R; ++i) SoftmaxRow(KeysInPage(tile, r + i, begin), vectors, scores + i * tile.page_size, r + i, running);
-  ValueRows<R>(scores, values, tile.head_dim, tile.page_size, 0, common, running.rescale + r, stride, out);
+  for (int i = 0; i < R; ++i)
+    SoftmaxRow(KeysInPage(tile, r + i, begin), vectors, scores + i * tile.page_size, r + i,
+               running);
+  ValueRows<R>(scores, values, tile.head_dim, tile.page_size, 0, common, running.rescale + r,
+               stride, out);
   for (int i = 1; i < R; ++i) {
     const int64_t end = KeysInPage(tile, r + i, begin);
     if (end > common) {
-      ValueRows<1>(scores + i * tile.page_size, values, tile.head_dim, tile.page_size, common, end, nullptr, stride, out + i * stride);
+      ValueRows<1>(scores + i * tile.page_size, values, tile.head_dim, tile.page_size, common, end,
+                   nullptr, stride, out + i * stride);
     }
   }
 }
@@ -162,18 +182,21 @@ void AttendTile(const AttentionTile& tile) {
   for (int64_t i = 0; i < tile.rows * stride; i += kLanes) Store(tile.out + i, Zero());
 
   int64_t first_row = 0;  // rows before it see no key of this page or a later one
-  for (int64_t page = 0, begin = 0; begin < tile.visible[tile.rows - 1]; ++page, begin += tile.page_size) {
+  for (int64_t page = 0, begin = 0; begin < tile.visible[tile.rows - 1];
+       ++page, begin += tile.page_size) {
     while (tile.visible[first_row] <= begin) ++first_row;
     const int64_t offset = tile.page_table[page] * tile.page_stride;
     const T* const keys = reinterpret_cast<const T*>(tile.keys + offset);
     const T* const values = reinterpret_cast<const T*>(tile.values + offset);
     int64_t r = first_row;
-    for (; r + kRowBlock <= tile.rows; r += kRowBlock) RowBlock<kRowBlock>(tile, r, begin, keys, values, running);
+    for (; r + kRowBlock <= tile.rows; r += kRowBlock)
+      RowBlock<kRowBlock>(tile, r, begin, keys, values, running);
     for (; r < tile.rows; ++r) RowBlock<1>(tile, r, begin, keys, values, running);
   }
   for (int64_t r = 0; r < tile.rows; ++r) {
     const Vec sum = Set(running.sum[r]);
-    for (int64_t c = 0; c < stride; c += kLanes) Store(tile.out + r * stride + c, Div(Load(tile.out + r * stride + c), sum));
+    for (int64_t c = 0; c < stride; c += kLanes)
+      Store(tile.out + r * stride + c, Div(Load(tile.out + r * stride + c), sum));
   }
 }
 

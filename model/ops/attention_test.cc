@@ -33,7 +33,8 @@ struct Shape {
   Precision precision;
 };
 
-// The q, k and v of one sequence of n tokens, and what attention makes of them in any division into steps.
+// The q, k and v of one sequence of n tokens, and what attention makes of them in any division into
+// steps.
 class Sequence {
  public:
   Sequence(const Shape& shape, int64_t n, uint32_t seed)
@@ -50,7 +51,9 @@ class Sequence {
     for (int64_t t = 0; t <= position; ++t) {
       double score = 0;
       for (int64_t e = 0; e < shape_.hd; ++e) {
-        score += static_cast<double>(q_[static_cast<size_t>((position * shape_.h + head) * shape_.hd + e)]) * Stored(k_, t, kv_head, e);
+        score += static_cast<double>(
+                     q_[static_cast<size_t>((position * shape_.h + head) * shape_.hd + e)]) *
+                 Stored(k_, t, kv_head, e);
       }
       scores.push_back(score * scale);
     }
@@ -59,7 +62,9 @@ class Sequence {
     for (double& score : scores) sum += score = std::exp(score - max);
     std::vector<double> out(static_cast<size_t>(shape_.hd), 0.0);
     for (int64_t t = 0; t <= position; ++t) {
-      for (int64_t e = 0; e < shape_.hd; ++e) out[static_cast<size_t>(e)] += scores[static_cast<size_t>(t)] / sum * Stored(v_, t, kv_head, e);
+      for (int64_t e = 0; e < shape_.hd; ++e)
+        out[static_cast<size_t>(e)] +=
+            scores[static_cast<size_t>(t)] / sum * Stored(v_, t, kv_head, e);
     }
     return out;
   }
@@ -85,38 +90,53 @@ constexpr int64_t kPages = 40;
 // A cache of kPages pages of one layer, all slots NaN, and the means to attend to it.
 class Runner {
  public:
-  explicit Runner(const Shape& shape, SimdKernels kernels = SimdKernels::ForThisCpu(), int threads = 1)
-      : kernels_(kernels), shape_(shape), pool_(ThreadPool::Create({.num_threads = threads}).value()) {
+  explicit Runner(const Shape& shape, SimdKernels kernels = SimdKernels::ForThisCpu(),
+                  int threads = 1)
+      : kernels_(kernels),
+        shape_(shape),
+        pool_(ThreadPool::Create({.num_threads = threads}).value()) {
     layer_.layout = {shape.kv, shape.hd, shape.page_size, shape.precision};
     layer_.page_stride = layer_.layout.page_bytes();
     layer_.base = arena_.Allocate(kPages * layer_.page_stride).value();
-    std::memset(layer_.base, 0xff, static_cast<size_t>(kPages * layer_.page_stride));  // NaN in both types
-    scratch_ = std::make_unique<AttentionScratch>(AttentionScratch::Create(layer_.layout, threads, 8, arena_).value());
+    std::memset(layer_.base, 0xff,
+                static_cast<size_t>(kPages * layer_.page_stride));  // NaN in both types
+    scratch_ = std::make_unique<AttentionScratch>(
+        AttentionScratch::Create(layer_.layout, threads, 8, arena_).value());
     page_table_.resize(kPages);
     std::iota(page_table_.begin(), page_table_.end(), 0);
   }
 
   void set_page_table(std::vector<int32_t> page_table) { page_table_ = std::move(page_table); }
 
-  // One step over tokens [begin, end) of `sequence`: out rows in `precision`, [end - begin] rows as bytes.
-  std::string Step(Sequence& sequence, int64_t begin, int64_t end, Precision precision = Precision::kF32) {
+  // One step over tokens [begin, end) of `sequence`: out rows in `precision`, [end - begin] rows as
+  // bytes.
+  std::string Step(Sequence& sequence, int64_t begin, int64_t end,
+                   Precision precision = Precision::kF32) {
     const int64_t rows = end - begin;
     const SequenceSlice slice{0, rows, begin, page_table_};
-    WriteKv(kernels_, sequence.k().SubRows(begin, rows), sequence.v().SubRows(begin, rows), {&slice, 1}, layer_, *pool_);
+    WriteKv(kernels_, sequence.k().SubRows(begin, rows), sequence.v().SubRows(begin, rows),
+            {&slice, 1}, layer_, *pool_);
     return Attention(sequence.q().SubRows(begin, rows), {&slice, 1}, precision);
   }
 
-  std::string Attention(MatrixView<const float> q, absl::Span<const SequenceSlice> slices, Precision precision) {
-    LinearInput out{precision, arena_.Allocate(LinearInput::BytesFor(q.rows, q.cols, precision)).value(), q.rows, q.cols};
-    std::memset(out.data, 0xff, static_cast<size_t>(LinearInput::BytesFor(q.rows, q.cols, precision)));
-    Attend(kernels_, {.num_attention_heads = shape_.h, .scale = Scale()}, q, slices, layer_, out, *pool_, *scratch_);
-    return std::string(static_cast<const char*>(out.data), static_cast<size_t>(q.rows * out.row_bytes()));
+  std::string Attention(MatrixView<const float> q, absl::Span<const SequenceSlice> slices,
+                        Precision precision) {
+    LinearInput out{precision,
+                    arena_.Allocate(LinearInput::BytesFor(q.rows, q.cols, precision)).value(),
+                    q.rows, q.cols};
+    std::memset(out.data, 0xff,
+                static_cast<size_t>(LinearInput::BytesFor(q.rows, q.cols, precision)));
+    Attend(kernels_, {.num_attention_heads = shape_.h, .scale = Scale()}, q, slices, layer_, out,
+           *pool_, *scratch_);
+    return std::string(static_cast<const char*>(out.data),
+                       static_cast<size_t>(q.rows * out.row_bytes()));
   }
 
   // All tokens in steps of `chunk`.
   std::string InChunks(Sequence& sequence, int64_t chunk) {
     std::string rows;
-    for (int64_t begin = 0; begin < sequence.n(); begin += chunk) rows += Step(sequence, begin, std::min(sequence.n(), begin + chunk));
+    for (int64_t begin = 0; begin < sequence.n(); begin += chunk)
+      rows += Step(sequence, begin, std::min(sequence.n(), begin + chunk));
     return rows;
   }
 
@@ -136,8 +156,10 @@ class Runner {
 };
 
 const Shape kShapes[] = {
-    {4, 2, 64, 64, Precision::kF32},    {14, 2, 64, 64, Precision::kBf16}, {3, 3, 20, 16, Precision::kF32}, {3, 3, 20, 16, Precision::kBf16},
-    {36, 1, 48, 48, Precision::kF32},   {8, 4, 128, 32, Precision::kBf16}, {2, 1, 7, 32, Precision::kF32},
+    {4, 2, 64, 64, Precision::kF32},  {14, 2, 64, 64, Precision::kBf16},
+    {3, 3, 20, 16, Precision::kF32},  {3, 3, 20, 16, Precision::kBf16},
+    {36, 1, 48, 48, Precision::kF32}, {8, 4, 128, 32, Precision::kBf16},
+    {2, 1, 7, 32, Precision::kF32},
 };
 
 class AttentionTest : public ::testing::TestWithParam<Shape> {};
@@ -153,11 +175,14 @@ TEST_P(AttentionTest, MatchesTheDoubleReference) {
     for (int64_t head = 0; head < shape.h; ++head) {
       const std::vector<double> expected = sequence.Reference(i, head, runner.Scale());
       for (int64_t e = 0; e < shape.hd; ++e) {
-        // Scores up to about 5 carry an error of some 1e-6, which the exponential turns into a relative one; values are of order 1.
-        ASSERT_NEAR(rows[i * stride + head * shape.hd + e], expected[static_cast<size_t>(e)], 5e-6) << i << ", " << head << ", " << e;
+        // Scores up to about 5 carry an error of some 1e-6, which the exponential turns into a
+        // relative one; values are of order 1.
+        ASSERT_NEAR(rows[i * stride + head * shape.hd + e], expected[static_cast<size_t>(e)], 5e-6)
+            << i << ", " << head << ", " << e;
       }
     }
-    for (int64_t j = shape.h * shape.hd; j < stride; ++j) ASSERT_EQ(rows[i * stride + j], 0.0f) << "padding";
+    for (int64_t j = shape.h * shape.hd; j < stride; ++j)
+      ASSERT_EQ(rows[i * stride + j], 0.0f) << "padding";
   }
 }
 
@@ -165,7 +190,8 @@ TEST_P(AttentionTest, GivesTheSameBitsInAnyChunks) {
   const Shape& shape = GetParam();
   Sequence sequence(shape, 150, 2);
   const std::string whole = Runner(shape).InChunks(sequence, 150);
-  for (int64_t chunk : {1, 7, 64}) EXPECT_EQ(Runner(shape).InChunks(sequence, chunk), whole) << "chunks of " << chunk;
+  for (int64_t chunk : {1, 7, 64})
+    EXPECT_EQ(Runner(shape).InChunks(sequence, chunk), whole) << "chunks of " << chunk;
 }
 
 TEST_P(AttentionTest, GivesTheSameBitsWithAnyPages) {
@@ -182,7 +208,8 @@ TEST_P(AttentionTest, GivesTheSameBitsWithAnyPages) {
 TEST_P(AttentionTest, GivesTheSameBitsWithTwoThreads) {
   const Shape& shape = GetParam();
   Sequence sequence(shape, 150, 5);
-  EXPECT_EQ(Runner(shape, SimdKernels::ForThisCpu(), 2).InChunks(sequence, 64), Runner(shape).InChunks(sequence, 64));
+  EXPECT_EQ(Runner(shape, SimdKernels::ForThisCpu(), 2).InChunks(sequence, 64),
+            Runner(shape).InChunks(sequence, 64));
 }
 
 TEST_P(AttentionTest, GivesTheSameBitsWithBothInstructionSets) {
@@ -201,9 +228,12 @@ TEST_P(AttentionTest, RoundsTheOutputToBf16) {
   const int64_t cols = shape.h * shape.hd;
   const int64_t narrow_stride = LinearInputStride(cols, Precision::kBf16);
   for (int64_t i = 0; i < 20; ++i) {
-    const auto* const wide_row = reinterpret_cast<const float*>(wide.data()) + i * LinearInputStride(cols, Precision::kF32);
-    const auto* const narrow_row = reinterpret_cast<const uint16_t*>(narrow.data()) + i * narrow_stride;
-    for (int64_t j = 0; j < narrow_stride; ++j) ASSERT_EQ(narrow_row[j], j < cols ? FloatToBf16(wide_row[j]) : 0) << i << ", " << j;
+    const auto* const wide_row =
+        reinterpret_cast<const float*>(wide.data()) + i * LinearInputStride(cols, Precision::kF32);
+    const auto* const narrow_row =
+        reinterpret_cast<const uint16_t*>(narrow.data()) + i * narrow_stride;
+    for (int64_t j = 0; j < narrow_stride; ++j)
+      ASSERT_EQ(narrow_row[j], j < cols ? FloatToBf16(wide_row[j]) : 0) << i << ", " << j;
   }
 }
 
@@ -216,7 +246,8 @@ TEST_P(AttentionTest, GivesASequenceTheSameBitsAloneAndInABatch) {
 
   Runner runner(shape, SimdKernels::ForThisCpu(), 2);
   std::vector<int32_t> first_pages, second_pages;
-  for (int32_t page = 0; page < kPages; ++page) (page % 2 == 0 ? first_pages : second_pages).push_back(page);
+  for (int32_t page = 0; page < kPages; ++page)
+    (page % 2 == 0 ? first_pages : second_pages).push_back(page);
   std::vector<float> q, k, v;
   const auto append = [](std::vector<float>& rows, MatrixView<float> more) {
     rows.insert(rows.end(), more.data, more.data + more.rows * more.stride);
@@ -226,18 +257,22 @@ TEST_P(AttentionTest, GivesASequenceTheSameBitsAloneAndInABatch) {
   append(v, second.v()), append(v, first.v());
   const SequenceSlice slices[] = {{0, 90, 0, second_pages}, {90, 70, 0, first_pages}};
   const int64_t kv_cols = shape.kv * shape.hd;
-  WriteKv(runner.kernels(), {k.data(), 160, kv_cols, kv_cols}, {v.data(), 160, kv_cols, kv_cols}, slices, runner.layer(), runner.pool());
+  WriteKv(runner.kernels(), {k.data(), 160, kv_cols, kv_cols}, {v.data(), 160, kv_cols, kv_cols},
+          slices, runner.layer(), runner.pool());
   const int64_t cols = shape.h * shape.hd;
-  EXPECT_EQ(runner.Attention({q.data(), 160, cols, cols}, slices, Precision::kF32), alone_second + alone_first);
+  EXPECT_EQ(runner.Attention({q.data(), 160, cols, cols}, slices, Precision::kF32),
+            alone_second + alone_first);
 }
 
 TEST_P(AttentionTest, KeepsANanFromRowsBeforeIt) {
   const Shape& shape = GetParam();
   Sequence sequence(shape, 40, 10);
   const std::string clean = Runner(shape).InChunks(sequence, 40);
-  for (int64_t c = 0; c < shape.kv * shape.hd; ++c) sequence.k().Row(23)[c] = sequence.v().Row(23)[c] = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t c = 0; c < shape.kv * shape.hd; ++c)
+    sequence.k().Row(23)[c] = sequence.v().Row(23)[c] = std::numeric_limits<float>::quiet_NaN();
   const std::string poisoned = Runner(shape).InChunks(sequence, 40);
-  const auto row_bytes = static_cast<size_t>(LinearInputStride(shape.h * shape.hd, Precision::kF32) * 4);
+  const auto row_bytes =
+      static_cast<size_t>(LinearInputStride(shape.h * shape.hd, Precision::kF32) * 4);
   EXPECT_EQ(poisoned.substr(0, 23 * row_bytes), clean.substr(0, 23 * row_bytes));
   for (size_t i = 23; i < 40; ++i) {
     float value;
@@ -248,23 +283,27 @@ TEST_P(AttentionTest, KeepsANanFromRowsBeforeIt) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest, ::testing::ValuesIn(kShapes), [](const auto& info) {
   const Shape& s = info.param;
-  return "H" + std::to_string(s.h) + "Kv" + std::to_string(s.kv) + "Hd" + std::to_string(s.hd) + "Page" + std::to_string(s.page_size) +
-         (s.precision == Precision::kF32 ? "F32" : "Bf16");
+  return "H" + std::to_string(s.h) + "Kv" + std::to_string(s.kv) + "Hd" + std::to_string(s.hd) +
+         "Page" + std::to_string(s.page_size) + (s.precision == Precision::kF32 ? "F32" : "Bf16");
 });
 
 TEST(KvLayoutTest, ReturnsInvalidArgumentWhenAFieldIsOutOfRange) {
   EXPECT_THAT((KvLayout{0, 64, 64, Precision::kF32}.Validate()),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("num_key_value_heads is 0")));
-  EXPECT_THAT((KvLayout{1, 513, 64, Precision::kF32}.Validate()), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("head_dim is 513")));
-  EXPECT_THAT((KvLayout{1, 64, 40, Precision::kF32}.Validate()), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("page_size is 40")));
+  EXPECT_THAT((KvLayout{1, 513, 64, Precision::kF32}.Validate()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("head_dim is 513")));
+  EXPECT_THAT((KvLayout{1, 64, 40, Precision::kF32}.Validate()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("page_size is 40")));
   PHYLLO_EXPECT_OK((KvLayout{1, 1, 16, Precision::kBf16}.Validate()));
 }
 
 TEST(AttentionScratchTest, ReturnsInvalidArgumentWhenThereIsNothingToServe) {
   HugePageArena arena;
   const KvLayout layout{1, 64, 64, Precision::kF32};
-  EXPECT_THAT(AttentionScratch::Create(layout, 0, 1, arena), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("num_workers is 0")));
-  EXPECT_THAT(AttentionScratch::Create(layout, 1, 0, arena), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_slices is 0")));
+  EXPECT_THAT(AttentionScratch::Create(layout, 0, 1, arena),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("num_workers is 0")));
+  EXPECT_THAT(AttentionScratch::Create(layout, 1, 0, arena),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_slices is 0")));
 }
 
 }  // namespace

@@ -15,7 +15,9 @@ namespace phyllo {
 inline int PrecisionIndex(Precision precision) { return precision == Precision::kF32 ? 0 : 1; }
 
 // Row i, [cols] and its padding.
-inline std::byte* RowOf(const LinearInput& out, int64_t i) { return static_cast<std::byte*>(out.data) + i * out.row_bytes(); }
+inline std::byte* RowOf(const LinearInput& out, int64_t i) {
+  return static_cast<std::byte*>(out.data) + i * out.row_bytes();
+}
 
 // Zeroes what lies between cols and the stride of row i.
 inline void ZeroPadding(const LinearInput& out, int64_t i) {

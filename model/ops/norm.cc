@@ -10,8 +10,10 @@
 
 namespace phyllo {
 
-void RmsNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<const float> weight, float eps, const LinearInput& out) {
-  PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols && static_cast<int64_t>(weight.size()) == x.cols);
+void RmsNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<const float> weight,
+             float eps, const LinearInput& out) {
+  PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols &&
+               static_cast<int64_t>(weight.size()) == x.cols);
   const auto norm = kernels.table().rms_norm[PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < x.rows; ++i) {
     norm(x.Row(i), weight.data(), eps, x.cols, RowOf(out, i));
@@ -19,14 +21,19 @@ void RmsNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<c
   }
 }
 
-void RmsNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<const float> weight, float eps, MatrixView<float> out) {
-  PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols && static_cast<int64_t>(weight.size()) == x.cols);
-  for (int64_t i = 0; i < x.rows; ++i) kernels.table().rms_norm[0](x.Row(i), weight.data(), eps, x.cols, out.Row(i));
+void RmsNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<const float> weight,
+             float eps, MatrixView<float> out) {
+  PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols &&
+               static_cast<int64_t>(weight.size()) == x.cols);
+  for (int64_t i = 0; i < x.rows; ++i)
+    kernels.table().rms_norm[0](x.Row(i), weight.data(), eps, x.cols, out.Row(i));
 }
 
-void LayerNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<const float> weight, absl::Span<const float> bias, float eps,
+void LayerNorm(const SimdKernels& kernels, MatrixView<const float> x,
+               absl::Span<const float> weight, absl::Span<const float> bias, float eps,
                const LinearInput& out) {
-  PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols && static_cast<int64_t>(weight.size()) == x.cols);
+  PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols &&
+               static_cast<int64_t>(weight.size()) == x.cols);
   PHYLLO_CHECK(bias.empty() || bias.size() == weight.size());
   const auto norm = kernels.table().layer_norm[PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < x.rows; ++i) {
@@ -35,16 +42,20 @@ void LayerNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span
   }
 }
 
-void LayerNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<const float> weight, absl::Span<const float> bias, float eps,
+void LayerNorm(const SimdKernels& kernels, MatrixView<const float> x,
+               absl::Span<const float> weight, absl::Span<const float> bias, float eps,
                MatrixView<float> out) {
-  PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols && static_cast<int64_t>(weight.size()) == x.cols);
+  PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols &&
+               static_cast<int64_t>(weight.size()) == x.cols);
   PHYLLO_CHECK(bias.empty() || bias.size() == weight.size());
   for (int64_t i = 0; i < x.rows; ++i) {
-    kernels.table().layer_norm[0](x.Row(i), weight.data(), bias.empty() ? nullptr : bias.data(), eps, x.cols, out.Row(i));
+    kernels.table().layer_norm[0](x.Row(i), weight.data(), bias.empty() ? nullptr : bias.data(),
+                                  eps, x.cols, out.Row(i));
   }
 }
 
-void RmsNormHeads(const SimdKernels& kernels, MatrixView<float> x, absl::Span<const float> weight, float eps) {
+void RmsNormHeads(const SimdKernels& kernels, MatrixView<float> x, absl::Span<const float> weight,
+                  float eps) {
   const auto head_dim = static_cast<int64_t>(weight.size());
   PHYLLO_CHECK(head_dim > 0 && x.cols % head_dim == 0);
   for (int64_t i = 0; i < x.rows; ++i) {

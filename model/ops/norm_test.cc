@@ -22,16 +22,19 @@ MatrixView<const float> Dense(const std::vector<float>& values, int64_t rows) {
   return {values.data(), rows, cols, cols};
 }
 
-// Relative to the value for f32 (a dozen roundings), to the spacing of bf16 for bf16; absolute where a bias cancels it.
+// Relative to the value for f32 (a dozen roundings), to the spacing of bf16 for bf16; absolute
+// where a bias cancels it.
 double Tolerance(Precision precision, double expected) {
-  return precision == Precision::kF32 ? 2e-6 * std::abs(expected) + 1e-6 : std::abs(expected) * 0x1p-8 + 1e-6;
+  return precision == Precision::kF32 ? 2e-6 * std::abs(expected) + 1e-6
+                                      : std::abs(expected) * 0x1p-8 + 1e-6;
 }
 
 void ExpectRow(const LinearInputBuffer& out, int64_t i, const std::vector<double>& expected) {
   for (int64_t j = 0; j < out.view().stride(); ++j) {
     if (j < out.view().cols) {
       const double value = expected[static_cast<size_t>(j)];
-      ASSERT_NEAR(out.At(i, j), value, Tolerance(out.view().precision, value)) << "width " << out.view().cols << " at " << i << ", " << j;
+      ASSERT_NEAR(out.At(i, j), value, Tolerance(out.view().precision, value))
+          << "width " << out.view().cols << " at " << i << ", " << j;
     } else {
       ASSERT_EQ(out.At(i, j), 0.0f) << "padding";
     }
@@ -45,7 +48,10 @@ TEST(RmsNormTest, MatchesReferenceInBothPrecisions) {
         const std::vector<float> x = RandomFloats(kRows * d, 1, 3.0f), weight = RandomFloats(d, 2);
         LinearInputBuffer out(kRows, d, precision);
         RmsNorm(SimdKernels(level), Dense(x, kRows), weight, kEps, out.view());
-        for (int64_t i = 0; i < kRows; ++i) ExpectRow(out, i, ReferenceRmsNorm(Widen(&x[static_cast<size_t>(i * d)], d), Widen(weight.data(), d), kEps));
+        for (int64_t i = 0; i < kRows; ++i)
+          ExpectRow(out, i,
+                    ReferenceRmsNorm(Widen(&x[static_cast<size_t>(i * d)], d),
+                                     Widen(weight.data(), d), kEps));
       }
     }
   }
@@ -59,7 +65,8 @@ TEST(RmsNormTest, WorksInPlace) {
   RmsNorm(kernels, Dense(x, 2), weight, kEps, expected.view());
   RmsNorm(kernels, Dense(x, 2), weight, kEps, MatrixView<float>{x.data(), 2, 50, 50});
   for (int64_t i = 0; i < 2; ++i) {
-    for (int64_t j = 0; j < 50; ++j) EXPECT_EQ(x[static_cast<size_t>(i * 50 + j)], expected.At(i, j));
+    for (int64_t j = 0; j < 50; ++j)
+      EXPECT_EQ(x[static_cast<size_t>(i * 50 + j)], expected.At(i, j));
   }
 }
 
@@ -84,7 +91,9 @@ TEST(LayerNormTest, MatchesReferenceInBothPrecisions) {
         LinearInputBuffer out(kRows, d, precision);
         LayerNorm(SimdKernels(level), Dense(x, kRows), weight, bias, 1e-5f, out.view());
         for (int64_t i = 0; i < kRows; ++i) {
-          ExpectRow(out, i, ReferenceLayerNorm(Widen(&x[static_cast<size_t>(i * d)], d), Widen(weight.data(), d), Widen(bias.data(), d), 1e-5));
+          ExpectRow(out, i,
+                    ReferenceLayerNorm(Widen(&x[static_cast<size_t>(i * d)], d),
+                                       Widen(weight.data(), d), Widen(bias.data(), d), 1e-5));
         }
       }
     }
@@ -95,7 +104,8 @@ TEST(LayerNormTest, AddsNothingWhenBiasIsEmpty) {
   const std::vector<float> x = RandomFloats(30, 7), weight = RandomFloats(30, 8);
   LinearInputBuffer without(1, 30, Precision::kF32), with_zero(1, 30, Precision::kF32);
   LayerNorm(SimdKernels::ForThisCpu(), Dense(x, 1), weight, {}, kEps, without.view());
-  LayerNorm(SimdKernels::ForThisCpu(), Dense(x, 1), weight, std::vector<float>(30, 0.0f), kEps, with_zero.view());
+  LayerNorm(SimdKernels::ForThisCpu(), Dense(x, 1), weight, std::vector<float>(30, 0.0f), kEps,
+            with_zero.view());
   EXPECT_EQ(without.bytes(), with_zero.bytes());
 }
 
@@ -103,20 +113,25 @@ TEST(RmsNormHeadsTest, NormalizesEachHeadByItself) {
   constexpr int64_t kHeads = 3, kHeadDim = 24;
   std::vector<float> x = RandomFloats(2 * kHeads * kHeadDim, 9);
   const std::vector<float> original = x, weight = RandomFloats(kHeadDim, 10);
-  RmsNormHeads(SimdKernels::ForThisCpu(), {x.data(), 2, kHeads * kHeadDim, kHeads * kHeadDim}, weight, kEps);
+  RmsNormHeads(SimdKernels::ForThisCpu(), {x.data(), 2, kHeads * kHeadDim, kHeads * kHeadDim},
+               weight, kEps);
   for (int64_t head = 0; head < 2 * kHeads; ++head) {
     const auto at = static_cast<size_t>(head * kHeadDim);
-    const std::vector<double> expected = ReferenceRmsNorm(Widen(&original[at], kHeadDim), Widen(weight.data(), kHeadDim), kEps);
-    for (size_t j = 0; j < kHeadDim; ++j) EXPECT_NEAR(x[at + j], expected[j], Tolerance(Precision::kF32, expected[j]));
+    const std::vector<double> expected =
+        ReferenceRmsNorm(Widen(&original[at], kHeadDim), Widen(weight.data(), kHeadDim), kEps);
+    for (size_t j = 0; j < kHeadDim; ++j)
+      EXPECT_NEAR(x[at + j], expected[j], Tolerance(Precision::kF32, expected[j]));
   }
 }
 
 TEST(NormTest, GivesTheSameBitsWithBothInstructionSets) {
   if (SupportedSimdLevels().size() < 2) GTEST_SKIP() << "this CPU has no AVX-512";
   for (int64_t d : kWidths) {
-    const std::vector<float> x = RandomFloats(kRows * d, 11), weight = RandomFloats(d, 12), bias = RandomFloats(d, 13);
+    const std::vector<float> x = RandomFloats(kRows * d, 11), weight = RandomFloats(d, 12),
+                             bias = RandomFloats(d, 13);
     for (Precision precision : {Precision::kF32, Precision::kBf16}) {
-      LinearInputBuffer rms3(kRows, d, precision), rms4(kRows, d, precision), layer3(kRows, d, precision), layer4(kRows, d, precision);
+      LinearInputBuffer rms3(kRows, d, precision), rms4(kRows, d, precision),
+          layer3(kRows, d, precision), layer4(kRows, d, precision);
       RmsNorm(SimdKernels(SimdLevel::kX86V3), Dense(x, kRows), weight, kEps, rms3.view());
       RmsNorm(SimdKernels(SimdLevel::kX86V4), Dense(x, kRows), weight, kEps, rms4.view());
       LayerNorm(SimdKernels(SimdLevel::kX86V3), Dense(x, kRows), weight, bias, kEps, layer3.view());

@@ -29,7 +29,8 @@ std::vector<float> Rotate(SimdLevel level, const RopeShape& shape, std::vector<f
   std::vector<float> cos, sin;
   FillTables(shape.half, cos, sin);
   const int64_t cols = shape.heads * shape.head_dim;
-  ApplyRope(SimdKernels(level), {x.data(), kRows, cols, cols}, shape.head_dim, {cos.data(), kRows, shape.half, shape.half},
+  ApplyRope(SimdKernels(level), {x.data(), kRows, cols, cols}, shape.head_dim,
+            {cos.data(), kRows, shape.half, shape.half},
             {sin.data(), kRows, shape.half, shape.half});
   return x;
 }
@@ -45,9 +46,12 @@ TEST(ApplyRopeTest, MatchesReference) {
         const int64_t row = h / shape.heads;
         const std::vector<double> expected =
             ReferenceRope(Widen(&x[static_cast<size_t>(h * shape.head_dim)], shape.head_dim),
-                          Widen(&cos[static_cast<size_t>(row * shape.half)], shape.half), Widen(&sin[static_cast<size_t>(row * shape.half)], shape.half));
+                          Widen(&cos[static_cast<size_t>(row * shape.half)], shape.half),
+                          Widen(&sin[static_cast<size_t>(row * shape.half)], shape.half));
         // Two roundings of products of order 1.
-        for (int64_t e = 0; e < shape.head_dim; ++e) ASSERT_NEAR(y[static_cast<size_t>(h * shape.head_dim + e)], expected[static_cast<size_t>(e)], 1e-6);
+        for (int64_t e = 0; e < shape.head_dim; ++e)
+          ASSERT_NEAR(y[static_cast<size_t>(h * shape.head_dim + e)],
+                      expected[static_cast<size_t>(e)], 1e-6);
       }
     }
   }

@@ -1,7 +1,8 @@
 // Kernels over one row, compiled once per instruction set (see simd_vector_v3.h).
 //
-// Invariants: a sum over a row goes into kAccumulators vectors in turn, chunk i of sixteen elements to vector i % kAccumulators, which are then
-// added pairwise and reduced by one tree; lanes behind the end of the row add +0. -ffp-contract=off: only MulAdd and NegMulAdd fuse.
+// Invariants: a sum over a row goes into kAccumulators vectors in turn, chunk i of sixteen elements
+// to vector i % kAccumulators, which are then added pairwise and reduced by one tree; lanes behind
+// the end of the row add +0. -ffp-contract=off: only MulAdd and NegMulAdd fuse.
 #include <cstdint>
 
 #include "model/ops/simd_kernel_table.h"
@@ -51,7 +52,9 @@ inline float SumChunks(int64_t n, Accumulate accumulate) {
 
 inline float MaxOf(const float* x, int64_t n) {
   Vec max = Set(-kInfinity);
-  ForEachChunk(n, [&](int64_t i, int64_t count) { max = Max(max, SelectPrefix(LoadChunk(x + i, count), Set(-kInfinity), count)); });
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    max = Max(max, SelectPrefix(LoadChunk(x + i, count), Set(-kInfinity), count));
+  });
   return ReduceMax(max);
 }
 
@@ -63,13 +66,17 @@ void RmsNorm(const float* x, const float* weight, float eps, int64_t d, void* ou
   });
   const Vec scale = Set(1.0f / __builtin_sqrtf(sum / static_cast<float>(d) + eps));
   ForEachChunk(d, [&](int64_t i, int64_t count) {
-    StoreChunk(static_cast<T*>(out) + i, Mul(Mul(LoadChunk(x + i, count), scale), LoadChunk(weight + i, count)), count);
+    StoreChunk(static_cast<T*>(out) + i,
+               Mul(Mul(LoadChunk(x + i, count), scale), LoadChunk(weight + i, count)), count);
   });
 }
 
 template <typename T>
-void LayerNorm(const float* x, const float* weight, const float* bias, float eps, int64_t d, void* out) {
-  const float sum = SumChunks(d, [&](int64_t i, int64_t count, Vec so_far) { return Add(so_far, LoadChunk(x + i, count)); });
+void LayerNorm(const float* x, const float* weight, const float* bias, float eps, int64_t d,
+               void* out) {
+  const float sum = SumChunks(d, [&](int64_t i, int64_t count, Vec so_far) {
+    return Add(so_far, LoadChunk(x + i, count));
+  });
   const Vec mean = Set(sum / static_cast<float>(d));
   const float squares = SumChunks(d, [&](int64_t i, int64_t count, Vec so_far) {
     const Vec a = SelectPrefix(Sub(LoadChunk(x + i, count), mean), Zero(), count);
@@ -79,11 +86,13 @@ void LayerNorm(const float* x, const float* weight, const float* bias, float eps
   ForEachChunk(d, [&](int64_t i, int64_t count) {
     const Vec normal = Mul(Sub(LoadChunk(x + i, count), mean), scale);
     const Vec shift = bias == nullptr ? Zero() : LoadChunk(bias + i, count);
-    StoreChunk(static_cast<T*>(out) + i, MulAdd(normal, LoadChunk(weight + i, count), shift), count);
+    StoreChunk(static_cast<T*>(out) + i, MulAdd(normal, LoadChunk(weight + i, count), shift),
+               count);
   });
 }
 
-void Rope(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos, const float* sin) {
+void Rope(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos,
+          const float* sin) {
   for (int64_t head = 0; head < heads; ++head) {
     float* const first = x + head * head_dim;
     float* const second = first + half;
@@ -125,12 +134,16 @@ void Activate(const float* x, const float* up, int64_t n, void* out) {
 }
 
 void AddTo(const float* x, int64_t n, float* y) {
-  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(y + i, Add(LoadChunk(y + i, count), LoadChunk(x + i, count)), count); });
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    StoreChunk(y + i, Add(LoadChunk(y + i, count), LoadChunk(x + i, count)), count);
+  });
 }
 
 template <typename T>
 void Round(const float* x, int64_t n, void* out) {
-  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(static_cast<T*>(out) + i, LoadChunk(x + i, count), count); });
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    StoreChunk(static_cast<T*>(out) + i, LoadChunk(x + i, count), count);
+  });
 }
 
 void Softmax(const float* x, int64_t n, float* out) {
@@ -141,7 +154,9 @@ void Softmax(const float* x, int64_t n, float* out) {
     return Add(so_far, e);
   });
   const Vec divisor = Set(sum);
-  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(out + i, Div(LoadChunk(out + i, count), divisor), count); });
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    StoreChunk(out + i, Div(LoadChunk(out + i, count), divisor), count);
+  });
 }
 
 float LogSumExp(const float* x, int64_t n) {
@@ -156,7 +171,9 @@ float LogSumExp(const float* x, int64_t n) {
 
 void Subtract(const float* x, float y, int64_t n, float* out) {
   const Vec b = Set(y);
-  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(out + i, Sub(LoadChunk(x + i, count), b), count); });
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    StoreChunk(out + i, Sub(LoadChunk(x + i, count), b), count);
+  });
 }
 
 int64_t Argmax(const float* x, int64_t n) {
@@ -171,11 +188,15 @@ int64_t Argmax(const float* x, int64_t n) {
 
 void Scale(const float* x, float y, int64_t n, float* out) {
   const Vec b = Set(y);
-  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(out + i, Mul(LoadChunk(x + i, count), b), count); });
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    StoreChunk(out + i, Mul(LoadChunk(x + i, count), b), count);
+  });
 }
 
 void ExpRow(const float* x, int64_t n, float* out) {
-  ForEachChunk(n, [&](int64_t i, int64_t count) { StoreChunk(out + i, Exp(LoadChunk(x + i, count)), count); });
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    StoreChunk(out + i, Exp(LoadChunk(x + i, count)), count);
+  });
 }
 
 }  // namespace

@@ -1,16 +1,19 @@
 #ifndef PHYLLO_MODEL_OPS_SIMD_KERNEL_TABLE_H_
 #define PHYLLO_MODEL_OPS_SIMD_KERNEL_TABLE_H_
 
-// The entry points of the kernels of one instruction set. Private to model/ops; raw pointers only, because this header is compiled
-// with several instruction sets and must bring no inline code that the linker could merge. See norm.h, rope.h, activation.h, softmax.h and
-// attention.h for the formulas. Arrays of two are indexed by the type of the output (of K and V in attend_tile): 0 f32, 1 bf16.
+// The entry points of the kernels of one instruction set. Private to model/ops; raw pointers only,
+// because this header is compiled with several instruction sets and must bring no inline code that
+// the linker could merge. See norm.h, rope.h, activation.h, softmax.h and attention.h for the
+// formulas. Arrays of two are indexed by the type of the output (of K and V in attend_tile): 0 f32,
+// 1 bf16.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace phyllo {
 
-// A tile of attention: `rows` query rows of one kv head, over all pages from position 0 to what the last row may see.
+// A tile of attention: `rows` query rows of one kv head, over all pages from position 0 to what the
+// last row may see.
 struct AttentionTile {
   static constexpr int64_t kMaxRows = 32;
 
@@ -31,9 +34,11 @@ struct SimdKernelTable {
   // x, weight [d]; out [d].
   void (*rms_norm[2])(const float* x, const float* weight, float eps, int64_t d, void* out);
   // bias may be null.
-  void (*layer_norm[2])(const float* x, const float* weight, const float* bias, float eps, int64_t d, void* out);
+  void (*layer_norm[2])(const float* x, const float* weight, const float* bias, float eps,
+                        int64_t d, void* out);
   // x [heads, head_dim]; cos, sin [half].
-  void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos, const float* sin);
+  void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos,
+               const float* sin);
   // By ActivationKind; up may be null (then 1). x, up, out [n].
   void (*activate[4][2])(const float* x, const float* up, int64_t n, void* out);
   // y [n] += x [n].

@@ -5,11 +5,13 @@
 namespace phyllo {
 
 SimdLevel DetectSimdLevel() {
-  const bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
   return has_v4 ? SimdLevel::kX86V4 : SimdLevel::kX86V3;
 }
 
-SimdKernels::SimdKernels(SimdLevel level) : level_(level), table_(level == SimdLevel::kX86V4 ? &simd_v4::kTable : &simd_v3::kTable) {}
+SimdKernels::SimdKernels(SimdLevel level)
+    : level_(level), table_(level == SimdLevel::kX86V4 ? &simd_v4::kTable : &simd_v3::kTable) {}
 
 }  // namespace phyllo

@@ -3,8 +3,9 @@
 
 namespace phyllo {
 
-// Instruction sets the kernels of model/ops are compiled for. Both give the same bits: the same 16-lane accumulators, the same reduction
-// trees, the same fused multiply-adds, only in narrower or wider registers.
+// Instruction sets the kernels of model/ops are compiled for. Both give the same bits: the same
+// 16-lane accumulators, the same reduction trees, the same fused multiply-adds, only in narrower or
+// wider registers.
 enum class SimdLevel {
   kX86V3,  // AVX2 + FMA, the baseline of the build
   kX86V4,  // AVX-512 F, BW, CD, DQ, VL
@@ -15,8 +16,8 @@ SimdLevel DetectSimdLevel();
 
 struct SimdKernelTable;  // function pointers; simd_kernel_table.h, private to model/ops
 
-// The kernels of one level: what every function of model/ops takes first. Chosen once at load and passed down; a value that points to constant
-// data, so it is free to copy and thread-safe.
+// The kernels of one level: what every function of model/ops takes first. Chosen once at load and
+// passed down; a value that points to constant data, so it is free to copy and thread-safe.
 class SimdKernels {
  public:
   // The kernels of the widest level this CPU runs.

@@ -8,8 +8,9 @@
 namespace phyllo {
 namespace PHYLLO_SIMD_NAMESPACE {
 
-// e^x within 2 units in the last place, subnormal results included; 0 for -inf, inf for inf, NaN for NaN.
-// x = n ln 2 + r with |r| <= ln 2 / 2 (ln 2 in two parts: Cody and Waite 1980), e^r by its Taylor series to r^7 (remainder < 0.1 ulp).
+// e^x within 2 units in the last place, subnormal results included; 0 for -inf, inf for inf, NaN
+// for NaN. x = n ln 2 + r with |r| <= ln 2 / 2 (ln 2 in two parts: Cody and Waite 1980), e^r by its
+// Taylor series to r^7 (remainder < 0.1 ulp).
 inline Vec Exp(Vec x) {
   x = Max(Set(-105.0f), Min(Set(89.0f), x));  // in this order a NaN stays
   const Vec n = RoundToInteger(Mul(x, Set(1.44269504088896341f)));
@@ -29,10 +30,12 @@ inline Vec Exp(Vec x) {
 // 1 / (1 + e^-x).
 inline Vec Sigmoid(Vec x) { return Div(Set(1.0f), Add(Set(1.0f), Exp(Sub(Zero(), x)))); }
 
-// The distribution function of the normal law, (1 + erf(x / sqrt 2)) / 2. With z = |x| / sqrt 2: erf z = z P(z^2) for z < 1, and
-// erfc z = e^(-z^2) t R(t), t = 1 / (1 + z / 2), above; P and R interpolate at Chebyshev points (errors 1.4e-9 and 4.1e-9).
+// The distribution function of the normal law, (1 + erf(x / sqrt 2)) / 2. With z = |x| / sqrt 2:
+// erf z = z P(z^2) for z < 1, and erfc z = e^(-z^2) t R(t), t = 1 / (1 + z / 2), above; P and R
+// interpolate at Chebyshev points (errors 1.4e-9 and 4.1e-9).
 inline Vec NormalDistribution(Vec x) {
-  const Vec z = Min(Set(10.0f), Abs(Mul(x, Set(0.70710678118654752f))));  // in this order a NaN stays
+  const Vec z =
+      Min(Set(10.0f), Abs(Mul(x, Set(0.70710678118654752f))));  // in this order a NaN stays
   const Vec u = Mul(z, z);
   Vec p = Set(7.875875050430342e-05f);
   p = MulAdd(p, u, Set(-0.0008016864283299621f));

@@ -1,10 +1,11 @@
 #ifndef PHYLLO_MODEL_OPS_SIMD_VECTOR_V3_H_
 #define PHYLLO_MODEL_OPS_SIMD_VECTOR_V3_H_
 
-// Sixteen floats in two AVX2 registers: what a kernel is written in. Kernel sources of model/ops are compiled once with this header and once
-// with simd_vector_v4.h (PHYLLO_SIMD_VECTOR_HEADER of the build target), each into a namespace of its own, so that no function compiled for
-// a wider instruction set is ever linked in the place of a narrower one. For the same reason they use no inline function of the
-// standard library. Every operation gives the same bits in both.
+// Sixteen floats in two AVX2 registers: what a kernel is written in. Kernel sources of model/ops
+// are compiled once with this header and once with simd_vector_v4.h (PHYLLO_SIMD_VECTOR_HEADER of
+// the build target), each into a namespace of its own, so that no function compiled for a wider
+// instruction set is ever linked in the place of a narrower one. For the same reason they use no
+// inline function of the standard library. Every operation gives the same bits in both.
 
 #include <immintrin.h>
 
@@ -48,7 +49,8 @@ inline Vec SelectPrefix(Vec a, Vec b, int64_t count) {
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   const __m256i limit = _mm256_set1_epi32(static_cast<int>(count));
   const __m256 lo = _mm256_castsi256_ps(_mm256_cmpgt_epi32(limit, lane));
-  const __m256 hi = _mm256_castsi256_ps(_mm256_cmpgt_epi32(limit, _mm256_add_epi32(lane, _mm256_set1_epi32(8))));
+  const __m256 hi =
+      _mm256_castsi256_ps(_mm256_cmpgt_epi32(limit, _mm256_add_epi32(lane, _mm256_set1_epi32(8))));
   return {_mm256_blendv_ps(b.lo, a.lo, lo), _mm256_blendv_ps(b.hi, a.hi, hi)};
 }
 
@@ -57,8 +59,12 @@ inline Vec Sub(Vec a, Vec b) { return {_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(
 inline Vec Mul(Vec a, Vec b) { return {_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)}; }
 inline Vec Div(Vec a, Vec b) { return {_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)}; }
 // a * b + c and c - a * b, rounded once.
-inline Vec MulAdd(Vec a, Vec b, Vec c) { return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)}; }
-inline Vec NegMulAdd(Vec a, Vec b, Vec c) { return {_mm256_fnmadd_ps(a.lo, b.lo, c.lo), _mm256_fnmadd_ps(a.hi, b.hi, c.hi)}; }
+inline Vec MulAdd(Vec a, Vec b, Vec c) {
+  return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+inline Vec NegMulAdd(Vec a, Vec b, Vec c) {
+  return {_mm256_fnmadd_ps(a.lo, b.lo, c.lo), _mm256_fnmadd_ps(a.hi, b.hi, c.hi)};
+}
 // b where one of the two is NaN.
 inline Vec Max(Vec a, Vec b) { return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)}; }
 inline Vec Min(Vec a, Vec b) { return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)}; }
@@ -76,7 +82,8 @@ inline Vec SelectLess(Vec a, Vec b, Vec x, Vec y) {
           _mm256_blendv_ps(y.hi, x.hi, _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ))};
 }
 inline bool AnyNan(Vec a) {
-  return _mm256_movemask_ps(_mm256_or_ps(_mm256_cmp_ps(a.lo, a.lo, _CMP_UNORD_Q), _mm256_cmp_ps(a.hi, a.hi, _CMP_UNORD_Q))) != 0;
+  return _mm256_movemask_ps(_mm256_or_ps(_mm256_cmp_ps(a.lo, a.lo, _CMP_UNORD_Q),
+                                         _mm256_cmp_ps(a.hi, a.hi, _CMP_UNORD_Q))) != 0;
 }
 
 inline __m256 ScaleByPowerOfTwo(__m256 a, __m256 n) {
@@ -84,11 +91,15 @@ inline __m256 ScaleByPowerOfTwo(__m256 a, __m256 n) {
   const __m256i half = _mm256_srai_epi32(exponent, 1);
   const __m256i bias = _mm256_set1_epi32(127);
   const __m256i first = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
-  const __m256i second = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(exponent, half), bias), 23);
+  const __m256i second =
+      _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(exponent, half), bias), 23);
   return _mm256_mul_ps(_mm256_mul_ps(a, _mm256_castsi256_ps(first)), _mm256_castsi256_ps(second));
 }
-// a * 2^n for integers -252 <= n <= 254, in two steps, so that the result may be subnormal or infinite.
-inline Vec ScaleByPowerOfTwo(Vec a, Vec n) { return {ScaleByPowerOfTwo(a.lo, n.lo), ScaleByPowerOfTwo(a.hi, n.hi)}; }
+// a * 2^n for integers -252 <= n <= 254, in two steps, so that the result may be subnormal or
+// infinite.
+inline Vec ScaleByPowerOfTwo(Vec a, Vec n) {
+  return {ScaleByPowerOfTwo(a.lo, n.lo), ScaleByPowerOfTwo(a.hi, n.hi)};
+}
 
 // The sum (maximum) of the lanes: halves onto each other, 16, 8, 4, 2, 1.
 inline float ReduceSum(Vec a) {
@@ -105,22 +116,28 @@ inline float ReduceMax(Vec a) {
 }
 inline float FirstLane(Vec a) { return _mm256_cvtss_f32(a.lo); }
 
-inline __m256 WidenBf16(__m128i bits) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16)); }
-// Rounds to nearest even; the result lies in the lower half of each 32-bit lane. A NaN becomes the quiet NaN of its sign and upper bits.
+inline __m256 WidenBf16(__m128i bits) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+// Rounds to nearest even; the result lies in the lower half of each 32-bit lane. A NaN becomes the
+// quiet NaN of its sign and upper bits.
 inline __m256i NarrowToBf16(__m256 a) {
   const __m256i bits = _mm256_castps_si256(a);
   const __m256i lsb = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(lsb, _mm256_set1_epi32(0x7fff))), 16);
+  const __m256i rounded = _mm256_srli_epi32(
+      _mm256_add_epi32(bits, _mm256_add_epi32(lsb, _mm256_set1_epi32(0x7fff))), 16);
   const __m256i quiet = _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(0x40));
   return _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)));
 }
 
 // The same for bfloat16 in memory: widened exactly, rounded to nearest even.
 inline Vec Load(const uint16_t* p) {
-  return {WidenBf16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), WidenBf16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
+  return {WidenBf16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+          WidenBf16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
 }
 inline void Store(uint16_t* p, Vec a) {
-  const __m256i packed = _mm256_packus_epi32(NarrowToBf16(a.lo), NarrowToBf16(a.hi));  // interleaves the 128-bit halves
+  const __m256i packed = _mm256_packus_epi32(NarrowToBf16(a.lo),
+                                             NarrowToBf16(a.hi));  // interleaves the 128-bit halves
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(packed, 0xd8));
 }
 inline Vec LoadPrefix(const uint16_t* p, int64_t count) {

@@ -1,8 +1,9 @@
 #ifndef PHYLLO_MODEL_OPS_SIMD_VECTOR_V4_H_
 #define PHYLLO_MODEL_OPS_SIMD_VECTOR_V4_H_
 
-// Sixteen floats in one AVX-512 register. Same interface and, lane by lane, same results as simd_vector_v3.h, which documents it. A kernel source includes
-// the one its build target names in PHYLLO_SIMD_VECTOR_HEADER.
+// Sixteen floats in one AVX-512 register. Same interface and, lane by lane, same results as
+// simd_vector_v3.h, which documents it. A kernel source includes the one its build target names in
+// PHYLLO_SIMD_VECTOR_HEADER.
 
 #include <immintrin.h>
 
@@ -26,9 +27,15 @@ inline Vec Zero() { return {_mm512_setzero_ps()}; }
 inline Vec Set(float x) { return {_mm512_set1_ps(x)}; }
 inline Vec Load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline void Store(float* p, Vec a) { _mm512_storeu_ps(p, a.v); }
-inline Vec LoadPrefix(const float* p, int64_t count) { return {_mm512_maskz_loadu_ps(PrefixMask(count), p)}; }
-inline void StorePrefix(float* p, Vec a, int64_t count) { _mm512_mask_storeu_ps(p, PrefixMask(count), a.v); }
-inline Vec SelectPrefix(Vec a, Vec b, int64_t count) { return {_mm512_mask_blend_ps(PrefixMask(count), b.v, a.v)}; }
+inline Vec LoadPrefix(const float* p, int64_t count) {
+  return {_mm512_maskz_loadu_ps(PrefixMask(count), p)};
+}
+inline void StorePrefix(float* p, Vec a, int64_t count) {
+  _mm512_mask_storeu_ps(p, PrefixMask(count), a.v);
+}
+inline Vec SelectPrefix(Vec a, Vec b, int64_t count) {
+  return {_mm512_mask_blend_ps(PrefixMask(count), b.v, a.v)};
+}
 
 inline Vec Add(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
 inline Vec Sub(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
@@ -39,7 +46,9 @@ inline Vec NegMulAdd(Vec a, Vec b, Vec c) { return {_mm512_fnmadd_ps(a.v, b.v, c
 inline Vec Max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
 inline Vec Min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
 inline Vec Abs(Vec a) { return {_mm512_abs_ps(a.v)}; }
-inline Vec RoundToInteger(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
+inline Vec RoundToInteger(Vec a) {
+  return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+}
 inline Vec SelectLess(Vec a, Vec b, Vec x, Vec y) {
   return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), y.v, x.v)};
 }
@@ -50,8 +59,10 @@ inline Vec ScaleByPowerOfTwo(Vec a, Vec n) {
   const __m512i half = _mm512_srai_epi32(exponent, 1);
   const __m512i bias = _mm512_set1_epi32(127);
   const __m512i first = _mm512_slli_epi32(_mm512_add_epi32(half, bias), 23);
-  const __m512i second = _mm512_slli_epi32(_mm512_add_epi32(_mm512_sub_epi32(exponent, half), bias), 23);
-  return {_mm512_mul_ps(_mm512_mul_ps(a.v, _mm512_castsi512_ps(first)), _mm512_castsi512_ps(second))};
+  const __m512i second =
+      _mm512_slli_epi32(_mm512_add_epi32(_mm512_sub_epi32(exponent, half), bias), 23);
+  return {
+      _mm512_mul_ps(_mm512_mul_ps(a.v, _mm512_castsi512_ps(first)), _mm512_castsi512_ps(second))};
 }
 
 inline float ReduceSum(Vec a) {
@@ -70,22 +81,33 @@ inline float ReduceMax(Vec a) {
 
 inline float FirstLane(Vec a) { return _mm512_cvtss_f32(a.v); }
 
-inline Vec WidenBf16(__m256i bits) { return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))}; }
+inline Vec WidenBf16(__m256i bits) {
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
+}
 
 // To nearest even; a NaN becomes the quiet NaN of its sign and upper bits.
 inline __m256i NarrowToBf16(Vec a) {
   const __m512i bits = _mm512_castps_si512(a.v);
   const __m512i lsb = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, _mm512_add_epi32(lsb, _mm512_set1_epi32(0x7fff))), 16);
+  const __m512i rounded = _mm512_srli_epi32(
+      _mm512_add_epi32(bits, _mm512_add_epi32(lsb, _mm512_set1_epi32(0x7fff))), 16);
   const __m512i quiet = _mm512_or_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40));
   const __mmask16 nan = _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q);
   return _mm512_cvtepi32_epi16(_mm512_mask_blend_epi32(nan, rounded, quiet));
 }
 
-inline Vec Load(const uint16_t* p) { return WidenBf16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
-inline void Store(uint16_t* p, Vec a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), NarrowToBf16(a)); }
-inline Vec LoadPrefix(const uint16_t* p, int64_t count) { return WidenBf16(_mm256_maskz_loadu_epi16(PrefixMask(count), p)); }
-inline void StorePrefix(uint16_t* p, Vec a, int64_t count) { _mm256_mask_storeu_epi16(p, PrefixMask(count), NarrowToBf16(a)); }
+inline Vec Load(const uint16_t* p) {
+  return WidenBf16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+inline void Store(uint16_t* p, Vec a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), NarrowToBf16(a));
+}
+inline Vec LoadPrefix(const uint16_t* p, int64_t count) {
+  return WidenBf16(_mm256_maskz_loadu_epi16(PrefixMask(count), p));
+}
+inline void StorePrefix(uint16_t* p, Vec a, int64_t count) {
+  _mm256_mask_storeu_epi16(p, PrefixMask(count), NarrowToBf16(a));
+}
 
 }  // namespace simd_v4
 }  // namespace phyllo

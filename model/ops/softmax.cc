@@ -20,7 +20,8 @@ float LogSumExp(const SimdKernels& kernels, absl::Span<const float> x) {
 
 void LogSoftmax(const SimdKernels& kernels, absl::Span<const float> x, absl::Span<float> out) {
   PHYLLO_CHECK(out.size() == x.size());
-  kernels.table().subtract(x.data(), LogSumExp(kernels, x), static_cast<int64_t>(x.size()), out.data());
+  kernels.table().subtract(x.data(), LogSumExp(kernels, x), static_cast<int64_t>(x.size()),
+                           out.data());
 }
 
 int64_t Argmax(const SimdKernels& kernels, absl::Span<const float> x) {

@@ -8,12 +8,15 @@
 
 namespace phyllo {
 
-// All functions here work on one row [v], allocate nothing and are thread-safe. Sums are f32 in one fixed order. v >= 1.
+// All functions here work on one row [v], allocate nothing and are thread-safe. Sums are f32 in one
+// fixed order. v >= 1.
 
-// out[j] = exp(x[j] - max) / sum_i exp(x[i] - max). out may be x. -inf gives 0; a NaN or +inf in x gives NaN.
+// out[j] = exp(x[j] - max) / sum_i exp(x[i] - max). out may be x. -inf gives 0; a NaN or +inf in x
+// gives NaN.
 void Softmax(const SimdKernels& kernels, absl::Span<const float> x, absl::Span<float> out);
 
-// max(x) + log(sum_j exp(x[j] - max(x))): log-softmax of x[j] is x[j] - LogSumExp(x). NaN when x holds a NaN.
+// max(x) + log(sum_j exp(x[j] - max(x))): log-softmax of x[j] is x[j] - LogSumExp(x). NaN when x
+// holds a NaN.
 float LogSumExp(const SimdKernels& kernels, absl::Span<const float> x);
 
 // out[j] = x[j] - LogSumExp(x). out may be x.

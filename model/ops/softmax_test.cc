@@ -56,7 +56,8 @@ TEST(LogSoftmaxTest, MatchesReference) {
       std::vector<float> out(x.size());
       LogSoftmax(SimdKernels(level), x, absl::MakeSpan(out));
       const double log_sum = ReferenceLogSumExp(Widen(x.data(), n));
-      for (size_t j = 0; j < x.size(); ++j) ASSERT_NEAR(out[j], x[j] - log_sum, 4e-6) << "values up to about 40 in f32";
+      for (size_t j = 0; j < x.size(); ++j)
+        ASSERT_NEAR(out[j], x[j] - log_sum, 4e-6) << "values up to about 40 in f32";
     }
   }
 }
@@ -69,7 +70,9 @@ TEST(SoftmaxTest, GivesTheSameBitsWithBothInstructionSets) {
     Softmax(SimdKernels(SimdLevel::kX86V3), x, absl::MakeSpan(v3));
     Softmax(SimdKernels(SimdLevel::kX86V4), x, absl::MakeSpan(v4));
     EXPECT_EQ(v3, v4) << n;
-    EXPECT_EQ(LogSumExp(SimdKernels(SimdLevel::kX86V3), x), LogSumExp(SimdKernels(SimdLevel::kX86V4), x)) << n;
+    EXPECT_EQ(LogSumExp(SimdKernels(SimdLevel::kX86V3), x),
+              LogSumExp(SimdKernels(SimdLevel::kX86V4), x))
+        << n;
   }
 }
 

@@ -1,9 +1,13 @@
 // Invariants:
-// - state_ holds a generation, whether its job is open, and how many workers are in it. The caller writes the job, then opens a new generation
-//   (release). A worker joins by one compare-and-swap that sees the job open and counts it in (acquire), at most once a generation; it
-//   leaves by counting itself out (release). The caller closes the job when no task is left and returns when nobody is in it (acquire). So a
-//   worker never reads a job that is not its generation's, and nobody waits for a worker that has not joined.
-// - A worker that sleeps is counted in sleeping_workers_ under mutex_, and it looks at state_ once more under mutex_ before it sleeps; the caller
+// - state_ holds a generation, whether its job is open, and how many workers are in it. The caller
+// writes the job, then opens a new generation
+//   (release). A worker joins by one compare-and-swap that sees the job open and counts it in
+//   (acquire), at most once a generation; it leaves by counting itself out (release). The caller
+//   closes the job when no task is left and returns when nobody is in it (acquire). So a worker
+//   never reads a job that is not its generation's, and nobody waits for a worker that has not
+//   joined.
+// - A worker that sleeps is counted in sleeping_workers_ under mutex_, and it looks at state_ once
+// more under mutex_ before it sleeps; the caller
 //   takes mutex_ after it opened the generation. So no wake-up is lost.
 #include "model/parallel/thread_pool.h"
 
@@ -31,7 +35,7 @@ constexpr absl::Duration kMaxSpin = absl::Seconds(1);
 // The fields of state_.
 constexpr uint64_t kShutDown = uint64_t{1} << 63;
 constexpr uint64_t kOpen = uint64_t{1} << 16;
-constexpr uint64_t kInside = kOpen - 1;         // number of workers in the job
+constexpr uint64_t kInside = kOpen - 1;              // number of workers in the job
 constexpr uint64_t kGeneration = uint64_t{1} << 17;  // one generation
 
 uint64_t GenerationOf(uint64_t state) { return (state & ~kShutDown) / kGeneration; }
@@ -44,7 +48,8 @@ void PauseCpu() {
 #endif
 }
 
-// Binds the calling thread to the index-th CPU (modulo their number) of the process's set; failure only costs speed.
+// Binds the calling thread to the index-th CPU (modulo their number) of the process's set; failure
+// only costs speed.
 void PinThisThread(int index) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
@@ -79,16 +84,19 @@ bool Spin(absl::Duration limit, absl::FunctionRef<bool()> done) {
 
 absl::StatusOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(const Options& options) {
   if (options.num_threads < 1 || options.num_threads > kMaxThreads) {
-    return absl::InvalidArgumentError(absl::StrCat("num_threads is ", options.num_threads, ", must be 1 to ", kMaxThreads));
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_threads is ", options.num_threads, ", must be 1 to ", kMaxThreads));
   }
   if (options.spin < absl::ZeroDuration() || options.spin > kMaxSpin) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("spin is ", absl::FormatDuration(options.spin), ", must be 0 to ", absl::FormatDuration(kMaxSpin)));
+    return absl::InvalidArgumentError(absl::StrCat("spin is ", absl::FormatDuration(options.spin),
+                                                   ", must be 0 to ",
+                                                   absl::FormatDuration(kMaxSpin)));
   }
   return std::unique_ptr<ThreadPool>(new ThreadPool(options));
 }
 
-ThreadPool::ThreadPool(const Options& options) : num_threads_(options.num_threads), pin_(options.pin), spin_(options.spin) {
+ThreadPool::ThreadPool(const Options& options)
+    : num_threads_(options.num_threads), pin_(options.pin), spin_(options.spin) {
   threads_.reserve(static_cast<size_t>(num_threads_ - 1));
   for (int worker = 1; worker < num_threads_; ++worker) {
     threads_.emplace_back([this, worker] { WorkerLoop(worker); });
@@ -104,7 +112,8 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function) {
+void ThreadPool::ParallelFor(int64_t num_tasks,
+                             absl::FunctionRef<void(int64_t task, int worker)> function) {
   if (num_threads_ == 1 || num_tasks <= 1) {
     for (int64_t task = 0; task < num_tasks; ++task) function(task, 0);
     return;
@@ -120,7 +129,9 @@ void ThreadPool::ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t t
   }
   RunTasks(0);
   state_.fetch_and(~kOpen, std::memory_order_acq_rel);
-  const auto nobody_inside = [this] { return (state_.load(std::memory_order_acquire) & kInside) == 0; };
+  const auto nobody_inside = [this] {
+    return (state_.load(std::memory_order_acquire) & kInside) == 0;
+  };
   // The last tasks run on other CPUs, or wait for one: give them ours after a while.
   while (!Spin(spin_, nobody_inside)) sched_yield();
 }
@@ -142,7 +153,8 @@ void ThreadPool::WorkerLoop(int worker) {
     WaitForJob(seen);
     uint64_t state = state_.load(std::memory_order_acquire);
     if ((state & kShutDown) != 0) return;
-    if ((state & kOpen) == 0 || GenerationOf(state) == seen) continue;  // it has been closed meanwhile
+    if ((state & kOpen) == 0 || GenerationOf(state) == seen)
+      continue;  // it has been closed meanwhile
     if (!state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel)) continue;
     seen = GenerationOf(state);
     RunTasks(worker);

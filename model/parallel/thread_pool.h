@@ -15,15 +15,19 @@
 
 namespace phyllo {
 
-// A fixed set of threads for the step's arithmetic. The caller is worker 0 and takes part; tasks are claimed one by one from an atomic
-// counter, and a worker that does not come in time is not waited for, so a core that is taken away for a moment delays only the task it holds. Results must not depend on which worker runs which task.
-// Idle workers spin for Options::spin and then sleep. Thread-compatible: one ParallelFor at a time.
+// A fixed set of threads for the step's arithmetic. The caller is worker 0 and takes part; tasks
+// are claimed one by one from an atomic counter, and a worker that does not come in time is not
+// waited for, so a core that is taken away for a moment delays only the task it holds. Results must
+// not depend on which worker runs which task. Idle workers spin for Options::spin and then sleep.
+// Thread-compatible: one ParallelFor at a time.
 class ThreadPool {
  public:
   struct Options {
-    int num_threads = 1;                          // workers including the caller, 1 to 1024
-    bool pin = false;                             // worker i > 0 to the i-th CPU of the process's CPU set; the caller is never pinned
-    absl::Duration spin = absl::Microseconds(50);  // how long an idle worker polls before it sleeps; 0 never polls
+    int num_threads = 1;  // workers including the caller, 1 to 1024
+    bool pin =
+        false;  // worker i > 0 to the i-th CPU of the process's CPU set; the caller is never pinned
+    absl::Duration spin =
+        absl::Microseconds(50);  // how long an idle worker polls before it sleeps; 0 never polls
   };
 
   // INVALID_ARGUMENT when num_threads or spin is out of range.
@@ -35,8 +39,9 @@ class ThreadPool {
 
   int num_threads() const { return num_threads_; }
 
-  // Calls function(task, worker) once for every task in [0, num_tasks), worker in [0, num_threads()), and returns when all have returned;
-  // what they wrote is visible to the caller. No two calls with the same worker overlap, so per-worker scratch needs no lock. The function
+  // Calls function(task, worker) once for every task in [0, num_tasks), worker in [0,
+  // num_threads()), and returns when all have returned; what they wrote is visible to the caller.
+  // No two calls with the same worker overlap, so per-worker scratch needs no lock. The function
   // must not call ParallelFor of this pool and must not throw. Does not allocate.
   void ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function);
 
@@ -53,11 +58,13 @@ class ThreadPool {
   const bool pin_;
   const absl::Duration spin_;
 
-  // The current job: written by the caller before it opens the job's generation, read by workers that have joined it.
+  // The current job: written by the caller before it opens the job's generation, read by workers
+  // that have joined it.
   const absl::FunctionRef<void(int64_t, int)>* function_ = nullptr;
   int64_t num_tasks_ = 0;
 
-  alignas(64) std::atomic<uint64_t> state_{0};  // generation, open bit, number of workers in it: see thread_pool.cc
+  alignas(64) std::atomic<uint64_t> state_{
+      0};  // generation, open bit, number of workers in it: see thread_pool.cc
   alignas(64) std::atomic<int64_t> next_task_{0};
 
   absl::Mutex mutex_;

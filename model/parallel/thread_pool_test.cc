@@ -14,7 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<ThreadPool> MakePool(int num_threads, absl::Duration spin = absl::Microseconds(50)) {
+std::unique_ptr<ThreadPool> MakePool(int num_threads,
+                                     absl::Duration spin = absl::Microseconds(50)) {
   return ThreadPool::Create({.num_threads = num_threads, .pin = false, .spin = spin}).value();
 }
 
@@ -38,7 +39,8 @@ TEST(ThreadPoolTest, NeverOverlapsTwoTasksOfOneWorker) {
   // Plain integers: a data race here is a finding of tsan.
   std::vector<int64_t> sums(4 * 16, 0);
   for (int round = 0; round < 200; ++round) {
-    pool->ParallelFor(50, [&](int64_t task, int worker) { sums[static_cast<size_t>(worker) * 16] += task; });
+    pool->ParallelFor(
+        50, [&](int64_t task, int worker) { sums[static_cast<size_t>(worker) * 16] += task; });
   }
   EXPECT_EQ(sums[0] + sums[16] + sums[32] + sums[48], 200 * (49 * 50 / 2));
 }
@@ -47,7 +49,8 @@ TEST(ThreadPoolTest, ShowsTheCallerWhatTheTasksWrote) {
   const std::unique_ptr<ThreadPool> pool = MakePool(2);
   std::vector<int64_t> values(64);
   for (int64_t round = 0; round < 2000; ++round) {
-    pool->ParallelFor(64, [&](int64_t task, int) { values[static_cast<size_t>(task)] = task * round; });
+    pool->ParallelFor(64,
+                      [&](int64_t task, int) { values[static_cast<size_t>(task)] = task * round; });
     for (int64_t i = 0; i < 64; ++i) ASSERT_EQ(values[static_cast<size_t>(i)], i * round);
   }
 }
@@ -62,8 +65,10 @@ TEST(ThreadPoolTest, WakesSleepingWorkersWhenItNeverSpins) {
 }
 
 TEST(ThreadPoolTest, ReturnsInvalidArgumentWhenThreadCountIsOutOfRange) {
-  EXPECT_THAT(ThreadPool::Create({.num_threads = 0}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("num_threads is 0")));
-  EXPECT_THAT(ThreadPool::Create({.num_threads = 5000}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("5000")));
+  EXPECT_THAT(ThreadPool::Create({.num_threads = 0}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("num_threads is 0")));
+  EXPECT_THAT(ThreadPool::Create({.num_threads = 5000}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("5000")));
 }
 
 TEST(ThreadPoolTest, ReturnsInvalidArgumentWhenSpinIsNegative) {

@@ -1,5 +1,6 @@
-// Invariants: regions_ holds every mapping, each a multiple of kHugePage long; [next_, next_ + remaining_) lies in one of them (or remaining_ is 0)
-// and next_ is 64-byte aligned. A request larger than kRegionSize gets a region of its own size; the rest of the region before it is kept
+// Invariants: regions_ holds every mapping, each a multiple of kHugePage long; [next_, next_ +
+// remaining_) lies in one of them (or remaining_ is 0) and next_ is 64-byte aligned. A request
+// larger than kRegionSize gets a region of its own size; the rest of the region before it is kept
 // for small requests when it is the larger of the two.
 #include "model/tensor/huge_page_arena.h"
 
@@ -20,7 +21,9 @@ namespace {
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kRegionSize = int64_t{64} << 20;
 
-int64_t RoundUp(int64_t value, int64_t granule) { return (value + granule - 1) / granule * granule; }
+int64_t RoundUp(int64_t value, int64_t granule) {
+  return (value + granule - 1) / granule * granule;
+}
 
 }  // namespace
 
@@ -44,7 +47,8 @@ HugePageArena& HugePageArena::operator=(HugePageArena&& other) noexcept {
 
 absl::StatusOr<std::byte*> HugePageArena::Allocate(int64_t bytes) {
   if (bytes > std::numeric_limits<int64_t>::max() / 2) {
-    return absl::ResourceExhaustedError(absl::StrCat("an allocation of ", bytes, " bytes is too large"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("an allocation of ", bytes, " bytes is too large"));
   }
   const int64_t size = RoundUp(bytes, kAlignment);
   if (size > remaining_) {
@@ -70,9 +74,11 @@ absl::Status HugePageArena::AddRegion(int64_t bytes) {
   const int64_t size = bytes > kRegionSize ? RoundUp(bytes, kHugePage) : kRegionSize;
   // One huge page more, so that the region can start at a huge page's boundary.
   const int64_t mapped = size + kHugePage;
-  void* const address = mmap(nullptr, static_cast<size_t>(mapped), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const address = mmap(nullptr, static_cast<size_t>(mapped), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
-    return absl::ResourceExhaustedError(absl::StrCat("the kernel gives no mapping of ", mapped, " bytes"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the kernel gives no mapping of ", mapped, " bytes"));
   }
   regions_.push_back({static_cast<std::byte*>(address), mapped});
   const auto start = reinterpret_cast<uintptr_t>(address);

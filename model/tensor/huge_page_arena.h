@@ -11,9 +11,10 @@
 
 namespace phyllo {
 
-// Memory for weights, activations and KV pages: a bump allocator over anonymous mappings for which the kernel is asked to use 2 MiB pages
-// (1.2 to 2 times the read bandwidth of 4 KiB pages). Nothing is given back before destruction, which unmaps everything. Pages are
-// committed when first touched, so an unused tail costs address space only. Thread-compatible.
+// Memory for weights, activations and KV pages: a bump allocator over anonymous mappings for which
+// the kernel is asked to use 2 MiB pages (1.2 to 2 times the read bandwidth of 4 KiB pages).
+// Nothing is given back before destruction, which unmaps everything. Pages are committed when first
+// touched, so an unused tail costs address space only. Thread-compatible.
 //
 //   HugePageArena arena;
 //   PHYLLO_ASSIGN_OR_RETURN(absl::Span<float> logits, arena.AllocateSpan<float>(b * vocab_size));
@@ -28,8 +29,9 @@ class HugePageArena {
   HugePageArena(const HugePageArena&) = delete;
   HugePageArena& operator=(const HugePageArena&) = delete;
 
-  // Requires bytes >= 0. Returns zeroed memory, 64-byte aligned, valid as long as the arena (or the arena it is moved to) lives.
-  // RESOURCE_EXHAUSTED with the wanted size when the kernel gives no mapping.
+  // Requires bytes >= 0. Returns zeroed memory, 64-byte aligned, valid as long as the arena (or the
+  // arena it is moved to) lives. RESOURCE_EXHAUSTED with the wanted size when the kernel gives no
+  // mapping.
   absl::StatusOr<std::byte*> Allocate(int64_t bytes);
 
   // The same for `count` zeroed elements of a trivial type.
@@ -53,8 +55,8 @@ class HugePageArena {
   void UnmapAll();
 
   std::vector<Region> regions_;
-  std::byte* next_ = nullptr;   // bump pointer into the region allocated from
-  int64_t remaining_ = 0;       // bytes left behind next_
+  std::byte* next_ = nullptr;  // bump pointer into the region allocated from
+  int64_t remaining_ = 0;      // bytes left behind next_
   int64_t bytes_ = 0;
 };
 

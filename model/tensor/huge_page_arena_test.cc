@@ -36,7 +36,8 @@ TEST(HugePageArenaTest, CountsBytesWithAlignment) {
 TEST(HugePageArenaTest, ServesRequestsLargerThanARegion) {
   HugePageArena arena;
   PHYLLO_ASSERT_OK_AND_ASSIGN(absl::Span<uint8_t> small, arena.AllocateSpan<uint8_t>(100));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(absl::Span<uint8_t> large, arena.AllocateSpan<uint8_t>(int64_t{200} << 20));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(absl::Span<uint8_t> large,
+                              arena.AllocateSpan<uint8_t>(int64_t{200} << 20));
   PHYLLO_ASSERT_OK_AND_ASSIGN(absl::Span<uint8_t> next, arena.AllocateSpan<uint8_t>(100));
   large.front() = 1;
   large.back() = 2;

@@ -6,9 +6,10 @@
 
 namespace phyllo {
 
-// A borrowed row-major matrix [rows, cols]; element (i, j) lies at data[i * stride + j], stride >= cols. What lies between cols and stride
-// is padding whose content the user of the view defines. A value type: copying it copies no element. It owns nothing, so whoever made it
-// keeps the memory alive.
+// A borrowed row-major matrix [rows, cols]; element (i, j) lies at data[i * stride + j], stride >=
+// cols. What lies between cols and stride is padding whose content the user of the view defines. A
+// value type: copying it copies no element. It owns nothing, so whoever made it keeps the memory
+// alive.
 template <typename T>
 struct MatrixView {
   T* data = nullptr;
@@ -20,10 +21,14 @@ struct MatrixView {
   T* Row(int64_t i) const { return data + i * stride; }
 
   // Rows [begin, begin + count) of this matrix. Requires 0 <= begin, begin + count <= rows.
-  MatrixView SubRows(int64_t begin, int64_t count) const { return {data + begin * stride, count, cols, stride}; }
+  MatrixView SubRows(int64_t begin, int64_t count) const {
+    return {data + begin * stride, count, cols, stride};
+  }
 
   // Columns [begin, begin + count) of every row. Requires 0 <= begin, begin + count <= cols.
-  MatrixView SubCols(int64_t begin, int64_t count) const { return {data + begin, rows, count, stride}; }
+  MatrixView SubCols(int64_t begin, int64_t count) const {
+    return {data + begin, rows, count, stride};
+  }
 
   // A writable view is usable where a read-only one is asked for.
   operator MatrixView<const T>() const { return {data, rows, cols, stride}; }

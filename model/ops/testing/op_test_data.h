@@ -21,7 +21,9 @@ inline std::vector<float> RandomFloats(int64_t count, uint32_t seed, float scale
   return values;
 }
 
-inline std::vector<double> Widen(const float* values, int64_t count) { return std::vector<double>(values, values + count); }
+inline std::vector<double> Widen(const float* values, int64_t count) {
+  return std::vector<double>(values, values + count);
+}
 
 // The instruction sets that this CPU runs.
 inline std::vector<SimdLevel> SupportedSimdLevels() {
@@ -33,7 +35,8 @@ inline std::vector<SimdLevel> SupportedSimdLevels() {
 class LinearInputBuffer {
  public:
   LinearInputBuffer(int64_t rows, int64_t cols, Precision precision)
-      : bytes_(static_cast<size_t>(LinearInput::BytesFor(rows, cols, precision)), 0xff), view_{precision, bytes_.data(), rows, cols} {}
+      : bytes_(static_cast<size_t>(LinearInput::BytesFor(rows, cols, precision)), 0xff),
+        view_{precision, bytes_.data(), rows, cols} {}
   LinearInputBuffer(const LinearInputBuffer&) = delete;
   LinearInputBuffer& operator=(const LinearInputBuffer&) = delete;
 
@@ -42,7 +45,8 @@ class LinearInputBuffer {
 
   // Element (i, j), widened; j may be in the padding.
   float At(int64_t i, int64_t j) const {
-    return view_.precision == Precision::kF32 ? view_.AsF32().Row(i)[j] : Bf16ToFloat(view_.AsBf16().Row(i)[j]);
+    return view_.precision == Precision::kF32 ? view_.AsF32().Row(i)[j]
+                                              : Bf16ToFloat(view_.AsBf16().Row(i)[j]);
   }
 
  private:

@@ -9,11 +9,13 @@
 
 #include "model/ops/activation.h"
 
-// The formulas of model/ops written down plainly, in double, one row at a time: what the kernels are tested against. Pure functions.
+// The formulas of model/ops written down plainly, in double, one row at a time: what the kernels
+// are tested against. Pure functions.
 namespace phyllo {
 
 // x [d], weight [d].
-inline std::vector<double> ReferenceRmsNorm(const std::vector<double>& x, const std::vector<double>& weight, double eps) {
+inline std::vector<double> ReferenceRmsNorm(const std::vector<double>& x,
+                                            const std::vector<double>& weight, double eps) {
   double mean_square = 0;
   for (double value : x) mean_square += value * value / static_cast<double>(x.size());
   std::vector<double> out(x.size());
@@ -22,18 +24,22 @@ inline std::vector<double> ReferenceRmsNorm(const std::vector<double>& x, const 
 }
 
 // x, weight, bias [d].
-inline std::vector<double> ReferenceLayerNorm(const std::vector<double>& x, const std::vector<double>& weight, const std::vector<double>& bias,
-                                              double eps) {
+inline std::vector<double> ReferenceLayerNorm(const std::vector<double>& x,
+                                              const std::vector<double>& weight,
+                                              const std::vector<double>& bias, double eps) {
   double mean = 0, variance = 0;
   for (double value : x) mean += value / static_cast<double>(x.size());
-  for (double value : x) variance += (value - mean) * (value - mean) / static_cast<double>(x.size());
+  for (double value : x)
+    variance += (value - mean) * (value - mean) / static_cast<double>(x.size());
   std::vector<double> out(x.size());
-  for (size_t j = 0; j < x.size(); ++j) out[j] = (x[j] - mean) / std::sqrt(variance + eps) * weight[j] + bias[j];
+  for (size_t j = 0; j < x.size(); ++j)
+    out[j] = (x[j] - mean) / std::sqrt(variance + eps) * weight[j] + bias[j];
   return out;
 }
 
 // One head x [hd], rotated by cos and sin [r / 2].
-inline std::vector<double> ReferenceRope(std::vector<double> x, const std::vector<double>& cos, const std::vector<double>& sin) {
+inline std::vector<double> ReferenceRope(std::vector<double> x, const std::vector<double>& cos,
+                                         const std::vector<double>& sin) {
   const size_t half = cos.size();
   for (size_t i = 0; i < half; ++i) {
     const double a = x[i], b = x[i + half];
