@@ -1,7 +1,7 @@
 // Invariants:
 // - weights_ holds NumPanels() panels in the layout of linear_kernel_set.h; panel p has the output
-// features [p * kLinearPanel, ...).
-//   Features and inputs behind the real ones are zero, as is the padding of x, so they add nothing.
+//   features [p * kLinearPanel, ...). Features and inputs behind the real ones are zero, as is the
+//   padding of x, so they add nothing.
 // - An element of y is bias + (the chunks' sums over k, in the order of linear_kernel_set.h):
 // nothing here splits or reorders it further.
 #include "model/onednn/packed_linear.h"

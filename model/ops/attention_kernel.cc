@@ -4,9 +4,8 @@
 // are:
 // - the score of key j is one fused chain over hd in ascending order, starting from 0;
 // - pages are visited from position 0; of a page, the maximum over all its visible keys is taken
-// first, then the running values are
-//   rescaled by exp(old maximum - new maximum), then e^(score - maximum) is summed by chunks of
-//   sixteen keys and one tree;
+//   first, then the running values are rescaled by exp(old maximum - new maximum), then e^(score -
+//   maximum) is summed by chunks of sixteen keys and one tree;
 // - out[c] is one fused chain over the keys in ascending order, through all pages.
 // Rows share loads only. A key that a row does not see is masked out of its maximum and sum, and
 // its value is not read into its out at all: a product 0 * NaN would not be 0.

@@ -4,7 +4,10 @@ load("@rules_cc//cc:cc_library.bzl", "cc_library")
 load("//bazel:copts.bzl", "PHYLLO_COPTS")
 
 def simd_kernel_library(name, srcs, hdrs, level):
-    """The sources for x86-64-<level>, in the namespace of simd_vector_<level>.h. Only explicit fused multiply-adds, so that levels agree in every bit."""
+    """The sources for x86-64-<level>, in the namespace of simd_vector_<level>.h.
+
+    The compiler fuses no multiply-adds by itself, so that the levels agree in every bit.
+    """
     cc_library(
         name = name,
         srcs = srcs + hdrs,

@@ -1,14 +1,13 @@
 // Invariants:
 // - state_ holds a generation, whether its job is open, and how many workers are in it. The caller
-// writes the job, then opens a new generation
-//   (release). A worker joins by one compare-and-swap that sees the job open and counts it in
-//   (acquire), at most once a generation; it leaves by counting itself out (release). The caller
-//   closes the job when no task is left and returns when nobody is in it (acquire). So a worker
-//   never reads a job that is not its generation's, and nobody waits for a worker that has not
-//   joined.
+//   writes the job, then opens a new generation (release). A worker joins by one compare-and-swap
+//   that sees the job open and counts it in (acquire), at most once a generation; it leaves by
+//   counting itself out (release). The caller closes the job when no task is left and returns when
+//   nobody is in it (acquire). So a worker never reads a job that is not its generation's, and
+//   nobody waits for a worker that has not joined.
 // - A worker that sleeps is counted in sleeping_workers_ under mutex_, and it looks at state_ once
-// more under mutex_ before it sleeps; the caller
-//   takes mutex_ after it opened the generation. So no wake-up is lost.
+//   more under mutex_ before it sleeps; the caller takes mutex_ after it opened the generation. So
+//   no wake-up is lost.
 #include "model/parallel/thread_pool.h"
 
 #include <pthread.h>
