@@ -170,6 +170,16 @@ inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t begin, const 
   }
 }
 
+// Rows [r, tile.rows) of the page, R at a time and the rest in one block.
+template <int R, typename T>
+inline void RowBlocks(const AttentionTile& tile, int64_t r, int64_t begin, const T* keys,
+                      const T* values, Running& running) {
+  for (; r + R <= tile.rows; r += R) RowBlock<R>(tile, r, begin, keys, values, running);
+  if constexpr (R > 1) {
+    if (r < tile.rows) RowBlocks<R - 1>(tile, r, begin, keys, values, running);
+  }
+}
+
 template <typename T>
 void AttendTile(const AttentionTile& tile) {
   Running running;
@@ -187,10 +197,7 @@ void AttendTile(const AttentionTile& tile) {
     const int64_t offset = tile.page_table[page] * tile.page_stride;
     const T* const keys = reinterpret_cast<const T*>(tile.keys + offset);
     const T* const values = reinterpret_cast<const T*>(tile.values + offset);
-    int64_t r = first_row;
-    for (; r + kRowBlock <= tile.rows; r += kRowBlock)
-      RowBlock<kRowBlock>(tile, r, begin, keys, values, running);
-    for (; r < tile.rows; ++r) RowBlock<1>(tile, r, begin, keys, values, running);
+    RowBlocks<kRowBlock>(tile, first_row, begin, keys, values, running);
   }
   for (int64_t r = 0; r < tile.rows; ++r) {
     const Vec sum = Set(running.sum[r]);

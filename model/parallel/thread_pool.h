@@ -23,11 +23,12 @@ namespace phyllo {
 class ThreadPool {
  public:
   struct Options {
-    int num_threads = 1;  // workers including the caller, 1 to 1024
-    bool pin =
-        false;  // worker i > 0 to the i-th CPU of the process's CPU set; the caller is never pinned
-    absl::Duration spin =
-        absl::Microseconds(50);  // how long an idle worker polls before it sleeps; 0 never polls
+    // Workers including the caller, 1 to 1024.
+    int num_threads = 1;
+    // Binds worker i > 0 to the i-th CPU of the process's CPU set; the caller is never bound.
+    bool pin = false;
+    // How long an idle worker polls before it sleeps, up to a second; 0 never polls.
+    absl::Duration spin = absl::Microseconds(50);
   };
 
   // INVALID_ARGUMENT when num_threads or spin is out of range.
