@@ -14,9 +14,9 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
-#include "services/common/health_service.h"
+#include "services/common/internal/health_service.h"
 #include "services/common/message_limits.h"
-#include "services/common/rpc_metrics.h"
+#include "services/common/internal/rpc_metrics.h"
 
 namespace phyllo {
 namespace {

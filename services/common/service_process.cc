@@ -6,9 +6,10 @@
 #include <memory>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "services/common/metrics_server.h"
+#include "services/common/internal/metrics_server.h"
 
 namespace phyllo {
 namespace {
@@ -45,6 +46,9 @@ int ServiceProcess::Run(const std::vector<CarriedService>& services, const Servi
   } else {
     server.SetServing(true);
   }
+  const absl::Cleanup stopped = [&hooks] {
+    if (hooks.on_stopped) hooks.on_stopped();
+  };
   const absl::Status announced = Announce(server, metrics_server == nullptr ? "" : metrics_server->address());
   if (!announced.ok()) return Fail(announced);
 

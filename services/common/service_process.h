@@ -19,7 +19,7 @@
 #include "services/common/logger.h"
 #include "services/common/metrics.h"
 #include "services/common/server.h"
-#include "services/common/termination_signals.h"
+#include "services/common/internal/termination_signals.h"
 
 namespace phyllo {
 
@@ -38,11 +38,13 @@ struct ServiceProcessOptions {
 };
 
 struct ServiceHooks {
-  // Called once when the sockets accept calls. When set, it decides when health becomes SERVING (it may keep the reference until Run
-  // returns); when empty, the service is SERVING at once, so Run is called only with everything loaded, verified and warm.
+  // Called once when the sockets accept calls. When set, it decides when health becomes SERVING (it may keep the reference until
+  // on_stopped); when empty, the service is SERVING at once, so Run is called only with everything loaded, verified and warm.
   std::function<void(Server& server)> on_started;
   // Called once when the drain begins, before new calls are refused.
   std::function<void()> on_drain;
+  // Called once when on_started was called and the server is about to be destroyed.
+  std::function<void()> on_stopped;
 };
 
 // Owns the logger, the metrics and the signals of a process. Made first in main, before any thread exists. Thread-compatible.

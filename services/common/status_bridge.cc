@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "services/common/durations.h"
 
 namespace phyllo {
 namespace {
@@ -79,8 +80,7 @@ absl::Status WithReason(absl::Status status, const ErrorReason& reason) {
 
 absl::Status WithRetryDelay(absl::Status status, absl::Duration delay) {
   google::rpc::RetryInfo info;
-  info.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));
-  info.mutable_retry_delay()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(delay % absl::Seconds(1))));
+  *info.mutable_retry_delay() = ToProtoDuration(delay);
   SetDetail(status, info);
   return status;
 }
@@ -104,7 +104,7 @@ std::optional<ErrorReason> GetReason(const absl::Status& status) {
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status) {
   const auto info = GetDetail<google::rpc::RetryInfo>(status);
   if (!info.has_value()) return std::nullopt;
-  return absl::Seconds(info->retry_delay().seconds()) + absl::Nanoseconds(info->retry_delay().nanos());
+  return FromProtoDuration(info->retry_delay());
 }
 
 std::optional<std::string> GetInvalidField(const absl::Status& status) {

@@ -1,6 +1,6 @@
 // grpc.health.v1 for our servers.
-#ifndef PHYLLO_SERVICES_COMMON_HEALTH_SERVICE_H_
-#define PHYLLO_SERVICES_COMMON_HEALTH_SERVICE_H_
+#ifndef PHYLLO_SERVICES_COMMON_INTERNAL_HEALTH_SERVICE_H_
+#define PHYLLO_SERVICES_COMMON_INTERNAL_HEALTH_SERVICE_H_
 
 #include <memory>
 #include <string>
@@ -58,4 +58,4 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_COMMON_HEALTH_SERVICE_H_
+#endif  // PHYLLO_SERVICES_COMMON_INTERNAL_HEALTH_SERVICE_H_

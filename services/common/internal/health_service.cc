@@ -1,7 +1,7 @@
 // Invariants: a watcher has at most one operation under way (writing_ or finished_), and decides on the next one only when that is done; it
 // reads the state when it writes, so changes that come faster than it writes are merged and never re-ordered. The lock of a watcher is taken
 // before the lock of the service; the service calls watchers without its lock.
-#include "services/common/health_service.h"
+#include "services/common/internal/health_service.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // Counts every RPC a server handles, by method and status code, and times it.
-#ifndef PHYLLO_SERVICES_COMMON_RPC_METRICS_H_
-#define PHYLLO_SERVICES_COMMON_RPC_METRICS_H_
+#ifndef PHYLLO_SERVICES_COMMON_INTERNAL_RPC_METRICS_H_
+#define PHYLLO_SERVICES_COMMON_INTERNAL_RPC_METRICS_H_
 
 #include <memory>
 
@@ -14,4 +14,4 @@ std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> CreateRpc
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_COMMON_RPC_METRICS_H_
+#endif  // PHYLLO_SERVICES_COMMON_INTERNAL_RPC_METRICS_H_

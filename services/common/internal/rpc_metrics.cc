@@ -1,4 +1,4 @@
-#include "services/common/rpc_metrics.h"
+#include "services/common/internal/rpc_metrics.h"
 
 #include <chrono>
 #include <string>

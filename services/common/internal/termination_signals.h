@@ -1,6 +1,6 @@
 // SIGTERM and SIGINT as events of a thread, not as interruptions of all of them.
-#ifndef PHYLLO_SERVICES_COMMON_TERMINATION_SIGNALS_H_
-#define PHYLLO_SERVICES_COMMON_TERMINATION_SIGNALS_H_
+#ifndef PHYLLO_SERVICES_COMMON_INTERNAL_TERMINATION_SIGNALS_H_
+#define PHYLLO_SERVICES_COMMON_INTERNAL_TERMINATION_SIGNALS_H_
 
 #include <atomic>
 #include <thread>
@@ -33,4 +33,4 @@ class TerminationSignals {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_COMMON_TERMINATION_SIGNALS_H_
+#endif  // PHYLLO_SERVICES_COMMON_INTERNAL_TERMINATION_SIGNALS_H_

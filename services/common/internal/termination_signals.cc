@@ -1,4 +1,4 @@
-#include "services/common/termination_signals.h"
+#include "services/common/internal/termination_signals.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // GET /metrics over HTTP, for Prometheus.
-#ifndef PHYLLO_SERVICES_COMMON_METRICS_SERVER_H_
-#define PHYLLO_SERVICES_COMMON_METRICS_SERVER_H_
+#ifndef PHYLLO_SERVICES_COMMON_INTERNAL_METRICS_SERVER_H_
+#define PHYLLO_SERVICES_COMMON_INTERNAL_METRICS_SERVER_H_
 
 #include <memory>
 #include <string>
@@ -34,4 +34,4 @@ class MetricsServer {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_COMMON_METRICS_SERVER_H_
+#endif  // PHYLLO_SERVICES_COMMON_INTERNAL_METRICS_SERVER_H_

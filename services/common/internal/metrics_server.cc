@@ -1,4 +1,4 @@
-#include "services/common/metrics_server.h"
+#include "services/common/internal/metrics_server.h"
 
 #include <array>
 

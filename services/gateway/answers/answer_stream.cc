@@ -1,0 +1,168 @@
+#include "services/gateway/answers/answer_stream.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "model/base/status_macros.h"
+#include "services/common/durations.h"
+
+namespace phyllo {
+namespace {
+
+using common::v1::PositionLogprobs;
+using common::v1::TokenLogprob;
+using google::protobuf::RepeatedPtrField;
+
+// Enough ids to decide on spaces and to complete a character that the prompt has begun.
+constexpr size_t kPromptTailTokens = 32;
+
+AnswerDecoderOptions DecoderOptions(const GenerationRequest& request, const Prompt& prompt) {
+  AnswerDecoderOptions options;
+  options.skip_special_tokens = !request.wire->output().special_tokens();
+  const size_t tail = std::min(prompt.token_ids.size(), kPromptTailTokens);
+  options.prompt_tail_token_ids.assign(prompt.token_ids.end() - tail, prompt.token_ids.end());
+  options.stop_sequences = request.stop_sequences;
+  options.include_stop_sequence = request.wire->include_stop_sequence();
+  return options;
+}
+
+// Every id that occurs in `logprobs`, chosen before top, in order.
+std::vector<int32_t> TokenIdsOf(const RepeatedPtrField<PositionLogprobs>& logprobs) {
+  std::vector<int32_t> token_ids;
+  for (const PositionLogprobs& position : logprobs) {
+    token_ids.push_back(position.chosen().token_id());
+    for (const TokenLogprob& token : position.top()) token_ids.push_back(token.token_id());
+  }
+  return token_ids;
+}
+
+// Writes the bytes of TokenIdsOf(logprobs) in.
+void FillTokens(std::vector<std::string> tokens, RepeatedPtrField<PositionLogprobs>& logprobs) {
+  auto next = tokens.begin();
+  for (PositionLogprobs& position : logprobs) {
+    if (next != tokens.end()) position.mutable_chosen()->set_token(std::move(*next++));
+    for (TokenLogprob& token : *position.mutable_top()) {
+      if (next != tokens.end()) token.set_token(std::move(*next++));
+    }
+  }
+}
+
+}  // namespace
+
+AnswerStream::AnswerStream(const AnswerStreamOptions& options, tokenizer::v1::TokenizerService::Stub& tokenizer,
+                           const grpc::ServerContext& parent)
+    : options_(options), decoder_(tokenizer, parent, DecoderOptions(options.request, options.prompt)) {}
+
+absl::Status AnswerStream::Begin() {
+  if (!options_.request.wire->output().echo_prompt()) return absl::OkStatus();
+  gateway::v1::Delta delta;
+  delta.set_text(options_.prompt.text);
+  return SendDelta(std::move(delta));
+}
+
+absl::Status AnswerStream::AddTokens(const transformer::v1::Tokens& tokens) {
+  GenerationTrace& trace = options_.trace;
+  const absl::Duration now = trace.since_arrival.Elapsed();
+  std::optional<absl::Duration> gap;
+  if (trace.time_to_last_token.has_value()) gap = now - *trace.time_to_last_token;
+  if (!trace.time_to_first_token.has_value()) trace.time_to_first_token = now;
+  trace.time_to_last_token = now;
+  trace.generated_token_count += tokens.token_ids_size();
+  options_.metrics.CountTokens(tokens.token_ids_size(), gap);
+
+  pending_.mutable_token_ids()->MergeFrom(tokens.token_ids());
+  if (WantsLogprobs()) pending_.mutable_logprobs()->MergeFrom(tokens.logprobs());
+  return pending_.token_ids_size() >= options_.request.stream_interval ? Flush() : absl::OkStatus();
+}
+
+absl::Status AnswerStream::AddProgress(const transformer::v1::PrefillProgress& progress) {
+  if (!options_.request.wire->output().prefill_progress()) return absl::OkStatus();
+  gateway::v1::GenerateResponse message;
+  message.mutable_prefill_progress()->set_done_token_count(progress.done_token_count());
+  message.mutable_prefill_progress()->set_total_token_count(progress.total_token_count());
+  return options_.sink.Send(std::move(message));
+}
+
+absl::Status AnswerStream::End(const transformer::v1::GenerateFinished& finished) {
+  if (!pending_.token_ids().empty()) PHYLLO_RETURN_IF_ERROR(Flush());
+  // What came last may have completed a stop sequence: then that is how the answer ends.
+  if (ended_) return absl::OkStatus();
+  ended_ = true;
+  transformer_finished_ = finished;
+  RepeatedPtrField<PositionLogprobs>& prompt_logprobs = *transformer_finished_.mutable_prompt_logprobs();
+  if (!prompt_logprobs.empty()) {
+    PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded, decoder_.Append({}, TokenIdsOf(prompt_logprobs)));
+    FillTokens(std::move(decoded.lookup_tokens), prompt_logprobs);
+  }
+  gateway::v1::Delta rest;
+  PHYLLO_ASSIGN_OR_RETURN(*rest.mutable_text(), decoder_.Finish());
+  return SendDelta(std::move(rest));
+}
+
+absl::Status AnswerStream::SendFinished(const gateway::v1::ResolvedParameters& resolved) {
+  GenerationTrace& trace = options_.trace;
+  gateway::v1::GenerateResponse message;
+  gateway::v1::Finished& finished = *message.mutable_finished();
+  finished.set_finish_reason(transformer_finished_.finish_reason());
+  if (decoder_.stopped().has_value()) {
+    finished.set_finish_reason(common::v1::FINISH_REASON_STOP_SEQUENCE);
+    finished.set_stop_sequence(options_.request.stop_sequences[*decoder_.stopped()]);
+  } else if (stop_token_id_.has_value()) {
+    finished.set_stop_token_id(*stop_token_id_);
+  }
+  trace.finish_reason = finished.finish_reason();
+
+  common::v1::Usage& usage = *finished.mutable_usage() = transformer_finished_.usage();
+  usage.set_prompt_token_count(trace.prompt_token_count);
+  usage.set_generated_token_count(trace.generated_token_count);
+  usage.set_truncated_token_count(trace.truncated_token_count);
+
+  // Queue, prefill and decode as the transformer measured them; it is not asked when a stop sequence ends the answer.
+  common::v1::LatencyBreakdown& latency = *finished.mutable_latency() = transformer_finished_.latency();
+  *latency.mutable_tokenize() = ToProtoDuration(trace.tokenize_time);
+  *latency.mutable_embed() = ToProtoDuration(trace.embed_time);
+  if (trace.time_to_first_token.has_value()) {
+    *latency.mutable_time_to_first_token() = ToProtoDuration(*trace.time_to_first_token);
+    if (!latency.has_decode()) *latency.mutable_decode() = ToProtoDuration(*trace.time_to_last_token - *trace.time_to_first_token);
+  }
+  *latency.mutable_total() = ToProtoDuration(trace.since_arrival.Elapsed());
+  *finished.mutable_resolved() = resolved;
+  finished.mutable_prompt_logprobs()->Swap(transformer_finished_.mutable_prompt_logprobs());
+  return options_.sink.Send(std::move(message));
+}
+
+// Decodes what is pending and sends it.
+absl::Status AnswerStream::Flush() {
+  gateway::v1::Delta delta = std::exchange(pending_, {});
+  absl::Span<const int32_t> text_ids = delta.token_ids();
+  // The id that ends the answer counts as generated and is not part of its text.
+  if (options_.request.stop_token_ids.contains(text_ids.back())) {
+    stop_token_id_ = text_ids.back();
+    text_ids.remove_suffix(1);
+  }
+  PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded, decoder_.Append(text_ids, TokenIdsOf(delta.logprobs())));
+  FillTokens(std::move(decoded.lookup_tokens), *delta.mutable_logprobs());
+  if (decoder_.stopped().has_value()) {
+    // What the transformer generated beyond the stop is not part of the answer.
+    const auto used = static_cast<int>(decoded.used_count);
+    options_.trace.generated_token_count -= delta.token_ids_size() - used;
+    delta.mutable_token_ids()->Truncate(used);
+    if (delta.logprobs_size() > used) delta.mutable_logprobs()->DeleteSubrange(used, delta.logprobs_size() - used);
+    stop_token_id_.reset();
+    ended_ = true;
+  }
+  delta.set_text(std::move(decoded.text));
+  if (!options_.request.wire->output().token_ids()) delta.clear_token_ids();
+  return SendDelta(std::move(delta));
+}
+
+absl::Status AnswerStream::SendDelta(gateway::v1::Delta delta) {
+  if (delta.text().empty() && delta.token_ids().empty() && delta.logprobs().empty()) return absl::OkStatus();
+  gateway::v1::GenerateResponse message;
+  message.mutable_delta()->Swap(&delta);
+  return options_.sink.Send(std::move(message));
+}
+
+}  // namespace phyllo

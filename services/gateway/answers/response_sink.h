@@ -1,0 +1,68 @@
+// Where the messages of a generation go: to a stream, or together into one answer. There is one generation path for both.
+#ifndef PHYLLO_SERVICES_GATEWAY_ANSWERS_RESPONSE_SINK_H_
+#define PHYLLO_SERVICES_GATEWAY_ANSWERS_RESPONSE_SINK_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/sync_stream.h"
+#include "phyllo/gateway/v1/gateway.pb.h"
+#include "services/gateway/answers/stall_watch.h"
+
+namespace phyllo {
+
+// Takes the messages of one request in order. Thread-compatible.
+class ResponseSink {
+ public:
+  virtual ~ResponseSink() = default;
+  // CANCELLED if nobody listens any more.
+  virtual absl::Status Send(gateway::v1::GenerateResponse message) = 0;
+};
+
+// Numbers messages and writes them to the client. Borrows its arguments.
+class StreamSink final : public ResponseSink {
+ public:
+  StreamSink(grpc::ServerContext& context, grpc::ServerWriter<gateway::v1::GenerateResponse>& writer, StallWatch& stall_watch)
+      : context_(context), writer_(writer), stall_watch_(stall_watch) {}
+
+  absl::Status Send(gateway::v1::GenerateResponse message) override {
+    message.set_sequence_number(next_number_++);
+    const StallWatch::Guard guard(stall_watch_, context_);
+    return writer_.Write(message) ? absl::OkStatus() : absl::CancelledError("the client is gone, or reads too slowly");
+  }
+
+ private:
+  grpc::ServerContext& context_;
+  grpc::ServerWriter<gateway::v1::GenerateResponse>& writer_;
+  StallWatch& stall_watch_;
+  int64_t next_number_ = 0;
+};
+
+// Joins messages into whole answers. Borrows `response`.
+class CollectingSink final : public ResponseSink {
+ public:
+  explicit CollectingSink(gateway::v1::GenerateUnaryResponse& response) : response_(response) {}
+
+  absl::Status Send(gateway::v1::GenerateResponse message) override {
+    while (response_.choices_size() <= message.choice_index()) response_.add_choices();
+    gateway::v1::Choice& choice = *response_.mutable_choices(message.choice_index());
+    if (message.has_delta()) {
+      choice.mutable_answer()->mutable_text()->append(message.delta().text());
+      message.mutable_delta()->clear_text();
+      // Appends the repeated fields; the text is not set and stays.
+      choice.mutable_answer()->MergeFrom(message.delta());
+    } else if (message.has_finished()) {
+      choice.mutable_finished()->Swap(message.mutable_finished());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  gateway::v1::GenerateUnaryResponse& response_;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_GATEWAY_ANSWERS_RESPONSE_SINK_H_

@@ -1,0 +1,131 @@
+// The servers behind the gateway: connections, health, choice.
+#ifndef PHYLLO_SERVICES_GATEWAY_BACKENDS_BACKEND_SET_H_
+#define PHYLLO_SERVICES_GATEWAY_BACKENDS_BACKEND_SET_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "phyllo/embedding/v1/embedding.grpc.pb.h"
+#include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
+#include "phyllo/transformer/v1/transformer.grpc.pb.h"
+#include "services/gateway/backends/backend.h"
+
+namespace phyllo {
+
+struct BackendSetOptions {
+  std::vector<std::string> tokenizer_addresses;    // At least one of each kind.
+  std::vector<std::string> embedding_addresses;
+  std::vector<std::string> transformer_addresses;
+  // Between two rounds of GetInfo while every server answers, and while one does not.
+  absl::Duration check_interval = absl::Seconds(2);
+  absl::Duration retry_interval = absl::Milliseconds(200);
+  // Longest wait for an answer of GetInfo.
+  absl::Duration check_timeout = absl::Seconds(2);
+  // Called on the checking thread when a complete path appears (true) or disappears (false). May be empty.
+  std::function<void(bool path_complete)> on_path_change;
+};
+
+class TransformerLease;
+
+// Owns one channel to each server and a thread that asks all of them for GetInfo, again and again: a server that answers is available, one that
+// does not is passed over until it does. Thread-safe. Outlives its leases.
+class BackendSet {
+ public:
+  explicit BackendSet(BackendSetOptions options);
+  ~BackendSet();
+  BackendSet(const BackendSet&) = delete;
+  BackendSet& operator=(const BackendSet&) = delete;
+
+  // Chooses a transformer for a new request; see ChooseTransformer.
+  absl::StatusOr<TransformerLease> AcquireTransformer() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Calls `call` with the stub of the next tokenizer or embedding in turn that belongs to `partner`'s model (any, if null). If that answers
+  // UNAVAILABLE, the server is passed over from now on and the call is made to the next one, until none is left: these services keep no state.
+  // Other statuses are returned as BackendCallStatus gives them.
+  absl::Status CallTokenizer(const BackendState* partner,
+                             const std::function<grpc::Status(tokenizer::v1::TokenizerService::Stub&)>& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CallEmbedding(const BackendState* partner,
+                             const std::function<grpc::Status(embedding::v1::EmbeddingService::Stub&)>& call) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The next tokenizer in turn, for a stream. As for CallTokenizer, but a failure later is the caller's.
+  absl::StatusOr<tokenizer::v1::TokenizerService::Stub*> PickTokenizer(const BackendState& partner) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::vector<BackendState> Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  friend class TransformerLease;
+
+  // A server's connection; the stub of its kind is set.
+  struct Connection {
+    std::unique_ptr<tokenizer::v1::TokenizerService::Stub> tokenizer;
+    std::unique_ptr<embedding::v1::EmbeddingService::Stub> embedding;
+    std::unique_ptr<transformer::v1::TransformerService::Stub> transformer;
+  };
+
+  void AddBackends(BackendKind kind, const std::vector<std::string>& addresses);
+  absl::StatusOr<int64_t> Pick(BackendKind kind, const BackendState* partner) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Calls `call` with the index of one server after the other until it answers something else than UNAVAILABLE.
+  absl::Status CallInTurn(BackendKind kind, const BackendState* partner, const std::function<grpc::Status(int64_t index)>& call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Passes the server over until it answers again, and asks it soon.
+  void MarkUnavailable(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddOutstanding(int64_t index, int64_t token_count) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CheckForever() ABSL_LOCKS_EXCLUDED(mutex_);
+  void CheckAll() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const BackendSetOptions options_;
+  std::vector<Connection> connections_;  // By index; immutable after construction.
+  std::atomic<uint64_t> turn_{0};
+  mutable absl::Mutex mutex_;
+  std::vector<BackendState> states_ ABSL_GUARDED_BY(mutex_);  // By index.
+  bool check_soon_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread checker_;
+};
+
+// A request's claim on a transformer: its tokens count as outstanding there until the lease dies. Thread-compatible.
+class TransformerLease {
+ public:
+  TransformerLease(TransformerLease&& other) noexcept
+      : backends_(std::exchange(other.backends_, nullptr)),
+        index_(other.index_),
+        tokens_(other.tokens_),
+        state_(std::move(other.state_)) {}
+  TransformerLease& operator=(TransformerLease&&) = delete;
+  ~TransformerLease();
+
+  // Replaces the guess that was made before the prompt's length was known.
+  void SetTokens(int64_t token_count);
+
+  // What the server said of itself, as of the choice.
+  const BackendState& state() const { return state_; }
+  const transformer::v1::GetInfoResponse& info() const { return state_.transformer; }
+  transformer::v1::TransformerService::Stub& stub() const;
+
+  // The server turned out to be down.
+  void MarkUnavailable();
+
+ private:
+  friend class BackendSet;
+  TransformerLease(BackendSet& backends, int64_t index, BackendState state);
+
+  BackendSet* backends_;
+  const int64_t index_;
+  int64_t tokens_ = 1;
+  BackendState state_;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_GATEWAY_BACKENDS_BACKEND_SET_H_

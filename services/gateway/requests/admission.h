@@ -1,0 +1,67 @@
+// How much work the gateway takes in.
+#ifndef PHYLLO_SERVICES_GATEWAY_REQUESTS_ADMISSION_H_
+#define PHYLLO_SERVICES_GATEWAY_REQUESTS_ADMISSION_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+
+namespace phyllo {
+
+struct AdmissionLimits {
+  int64_t max_requests = 256;       // Under way at once.
+  int64_t max_tokens = 1 << 20;     // Of prompts and answers of all requests under way.
+};
+
+class AdmissionPermit;
+
+// Counts requests and tokens under way and refuses what would exceed the limits; nothing waits here, the queue is the transformer's.
+// Thread-safe. Outlives its permits.
+class Admission {
+ public:
+  explicit Admission(const AdmissionLimits& limits) : limits_(limits) {}
+
+  // RESOURCE_EXHAUSTED with RetryInfo and the limit if too many requests are under way.
+  absl::StatusOr<AdmissionPermit> AdmitRequest() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  int64_t request_count() const ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t token_count() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  friend class AdmissionPermit;
+  absl::Status AddTokens(int64_t token_count) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Release(int64_t token_count) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const AdmissionLimits limits_;
+  mutable absl::Mutex mutex_;
+  int64_t requests_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// The place of one request; gives it back when it dies. Thread-compatible.
+class AdmissionPermit {
+ public:
+  AdmissionPermit(AdmissionPermit&& other) noexcept
+      : admission_(std::exchange(other.admission_, nullptr)), tokens_(std::exchange(other.tokens_, 0)) {}
+  AdmissionPermit& operator=(AdmissionPermit&&) = delete;
+  ~AdmissionPermit();
+
+  // Once the prompt is tokenized: `token_count` tokens of prompt and answer. RESOURCE_EXHAUSTED as above if they do not fit, and nothing
+  // is taken.
+  absl::Status AddTokens(int64_t token_count);
+
+ private:
+  friend class Admission;
+  explicit AdmissionPermit(Admission& admission) : admission_(&admission) {}
+
+  Admission* admission_;
+  int64_t tokens_ = 0;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_GATEWAY_REQUESTS_ADMISSION_H_

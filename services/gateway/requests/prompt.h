@@ -1,0 +1,33 @@
+// From what the client sent to the token ids of the prompt.
+#ifndef PHYLLO_SERVICES_GATEWAY_REQUESTS_PROMPT_H_
+#define PHYLLO_SERVICES_GATEWAY_REQUESTS_PROMPT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/server_context.h"
+#include "services/gateway/backends/backend_set.h"
+#include "services/gateway/requests/generation_request.h"
+
+namespace phyllo {
+
+struct Prompt {
+  std::vector<int32_t> token_ids;  // [n]
+  // As it was tokenized; of a prompt of ids only if it is to be repeated before the answer.
+  std::string text;
+};
+
+// Encodes the text, renders the conversation, or takes the ids as they are. `partner` is the transformer they are for; the end of `parent`, the
+// client's call, ends the calls made here. Errors are the client's status.
+absl::StatusOr<Prompt> TokenizePrompt(const GenerationRequest& request, const BackendState& partner, const grpc::ServerContext& parent,
+                                      BackendSet& backends);
+
+// The ids of plain text in which control tokens are not recognised.
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text, bool add_special_tokens, const BackendState& partner,
+                                                const grpc::ServerContext& parent, BackendSet& backends);
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_GATEWAY_REQUESTS_PROMPT_H_

@@ -1,0 +1,32 @@
+// Scores of given texts.
+#ifndef PHYLLO_SERVICES_GATEWAY_SCORER_H_
+#define PHYLLO_SERVICES_GATEWAY_SCORER_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "phyllo/gateway/v1/gateway.pb.h"
+#include "services/gateway/backends/backend_set.h"
+#include "services/gateway/requests/admission.h"
+
+namespace phyllo {
+
+// The pipeline of a scoring: tokenize, open the transformer's Score, answer its needs, pass its chunks on. A text and its continuation are
+// tokenized apart, the continuation without special tokens, so that the score of a continuation does not depend on how it would merge with the
+// text. Borrows its arguments. Thread-safe.
+class Scorer {
+ public:
+  Scorer(BackendSet& backends, Admission& admission) : backends_(backends), admission_(admission) {}
+
+  // Sends messages to `send`, which tells whether the client still listens, and returns the status that ends the call.
+  absl::Status Score(const gateway::v1::ScoreRequest& wire, const grpc::ServerContext& context,
+                     absl::FunctionRef<bool(const gateway::v1::ScoreResponse&)> send);
+
+ private:
+  BackendSet& backends_;
+  Admission& admission_;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_GATEWAY_SCORER_H_

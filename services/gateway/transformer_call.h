@@ -1,0 +1,46 @@
+// One generation on one transformer.
+#ifndef PHYLLO_SERVICES_GATEWAY_TRANSFORMER_CALL_H_
+#define PHYLLO_SERVICES_GATEWAY_TRANSFORMER_CALL_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/server_context.h"
+#include "phyllo/transformer/v1/transformer.grpc.pb.h"
+#include "services/gateway/backends/backend_set.h"
+#include "services/gateway/prompt_rows.h"
+
+namespace phyllo {
+
+// Opens the stream, answers the transformer's needs, hands the rest on in order. Cancels the stream if it dies before its end: the transformer
+// stops within a step. Borrows all arguments but `start`. Thread-compatible.
+class TransformerCall {
+ public:
+  TransformerCall(TransformerLease& lease, PromptRows& prompt_rows, const grpc::ServerContext& parent,
+                  const transformer::v1::GenerateStart& start);
+  ~TransformerCall();
+  TransformerCall(const TransformerCall&) = delete;
+  TransformerCall& operator=(const TransformerCall&) = delete;
+
+  // Blocks for the next message that is not a need: tokens, progress or finished. After finished there is none. Errors are the client's status:
+  // the transformer's own, or UNAVAILABLE naming the service (the transformer, or the embedding while a need was answered) that is gone. A later
+  // version continues on another transformer here: tokens sent so far and the prompt are all it needs.
+  absl::StatusOr<transformer::v1::GenerateResponse> Next();
+
+ private:
+  absl::Status AnswerNeed(const transformer::v1::Need& need);
+  absl::Status Finish();
+
+  TransformerLease& lease_;
+  PromptRows& prompt_rows_;
+  const std::unique_ptr<grpc::ClientContext> context_;
+  std::unique_ptr<grpc::ClientReaderWriter<transformer::v1::GenerateRequest, transformer::v1::GenerateResponse>> stream_;
+  bool ended_ = false;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_GATEWAY_TRANSFORMER_CALL_H_

@@ -1,0 +1,51 @@
+// The tokenizer over gRPC.
+#ifndef PHYLLO_SERVICES_TOKENIZER_TOKENIZER_SERVICE_H_
+#define PHYLLO_SERVICES_TOKENIZER_TOKENIZER_SERVICE_H_
+
+#include <cstdint>
+
+#include "model/tokenizer/chat_template.h"
+#include "model/tokenizer/tokenizer.h"
+#include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
+#include "services/common/server_identity.h"
+
+namespace phyllo {
+
+struct TokenizerServiceOptions {
+  int64_t max_text_bytes = int64_t{8} << 20;  // Of one Encode, and of the strings of one RenderChat together.
+};
+
+// Converts, delegates, converts back; tokenizer.proto is the contract. Borrows its arguments. Thread-safe.
+class TokenizerServiceImpl final : public tokenizer::v1::TokenizerService::Service {
+ public:
+  // `chat_template` is null if the model has none.
+  TokenizerServiceImpl(const Tokenizer& tokenizer, const ChatTemplate* chat_template, const ServerIdentity& identity,
+                       const TokenizerServiceOptions& options);
+
+  grpc::Status Encode(grpc::ServerContext* context, const tokenizer::v1::EncodeRequest* request,
+                      tokenizer::v1::EncodeResponse* response) override;
+  grpc::Status Decode(grpc::ServerContext* context, const tokenizer::v1::DecodeRequest* request,
+                      tokenizer::v1::DecodeResponse* response) override;
+  grpc::Status DecodeStream(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<tokenizer::v1::DecodeStreamResponse, tokenizer::v1::DecodeStreamRequest>* stream) override;
+  grpc::Status RenderChat(grpc::ServerContext* context, const tokenizer::v1::RenderChatRequest* request,
+                          tokenizer::v1::RenderChatResponse* response) override;
+  grpc::Status GetInfo(grpc::ServerContext* context, const tokenizer::v1::GetInfoRequest* request,
+                       tokenizer::v1::GetInfoResponse* response) override;
+
+ private:
+  absl::Status CheckIds(const google::protobuf::RepeatedField<int32_t>& token_ids) const;
+  absl::Status CheckTextSize(absl::string_view field, int64_t byte_count) const;
+  // The bytes that `token_id` contributes; empty for the ids that pad a checkpoint's vocabulary.
+  std::string TokenBytes(int32_t token_id) const;
+
+  const Tokenizer& tokenizer_;
+  const ChatTemplate* const chat_template_;
+  const ServerIdentity& identity_;
+  const TokenizerServiceOptions options_;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_TOKENIZER_TOKENIZER_SERVICE_H_
