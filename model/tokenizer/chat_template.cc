@@ -141,7 +141,7 @@ absl::StatusOr<UnmarkedText> ChatTemplate::Parts::RenderMarked(const Json& varia
   PHYLLO_ASSIGN_OR_RETURN(std::string plain, jinja->Render(variables));
   PHYLLO_ASSIGN_OR_RETURN(const ContentMarks marks, ContentMarks::Choose(variables, source));
   Json marked = variables;
-  marks.MarkStrings(&marked);
+  marks.MarkStrings(guarded, &marked);
   const absl::StatusOr<std::string> with_marks = jinja->Render(marked);
   if (with_marks.ok()) {
     absl::optional<UnmarkedText> unmarked = marks.RemoveStringMarks(*with_marks);

@@ -71,6 +71,13 @@ size_t GuardedLength(const GuardedTokens& tokens, bool assistant, absl::string_v
   return longest;
 }
 
+bool HoldsSpelling(const GuardedTokens& tokens, bool assistant, absl::string_view text) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (GuardedLength(tokens, assistant, text, at) > 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ContentMarks::ContentMarks(std::vector<std::string> marks) : marks_(std::move(marks)) {}
@@ -91,26 +98,35 @@ absl::StatusOr<ContentMarks> ContentMarks::Choose(const Json& variables, absl::s
   return ContentMarks(std::move(marks));
 }
 
-void ContentMarks::MarkStrings(Json* variables) const {
-  VisitRequest(variables, [this](Json* item, bool assistant) { MarkTree(assistant, item); });
+void ContentMarks::MarkStrings(const GuardedTokens& tokens, Json* variables) const {
+  VisitRequest(variables, [&](Json* item, bool assistant) { MarkTree(tokens, assistant, item); });
 }
 
-void ContentMarks::MarkTree(bool assistant, Json* value) const {
+void ContentMarks::MarkTree(const GuardedTokens& tokens, bool assistant, Json* value) const {
   if (value->is_string()) {
-    auto& text = value->get_ref<std::string&>();
-    size_t begin = 0, end = text.size();
-    while (begin < end && IsWhitespace(CodePointAt(text, begin))) begin += Utf8Length(text[begin]);
-    while (begin < end && IsWhitespace(CodePointAt(text, PreviousCharacter(text, end)))) end = PreviousCharacter(text, end);
-    if (begin == end) return;
-    text.insert(end, marks_[kEnd]);
-    text.insert(begin, marks_[assistant ? kBeginAssistant : kBegin]);
+    *value = MarkString(assistant, value->get_ref<const std::string&>());
   } else if (value->is_array()) {
-    for (Json& item : *value) MarkTree(assistant, &item);
+    for (Json& item : *value) MarkTree(tokens, assistant, &item);
   } else if (value->is_object()) {
+    Json marked = Json::object();
     for (auto member = value->begin(); member != value->end(); ++member) {
-      if (member.key() != "role" && member.key() != "type") MarkTree(assistant, &*member);
+      const std::string& key = member.key();
+      const bool compared = (key == "role" || key == "type") && member->is_string() &&
+                            !HoldsSpelling(tokens, assistant, member->get_ref<const std::string&>());
+      if (!compared) MarkTree(tokens, assistant, &*member);
+      marked[HoldsSpelling(tokens, assistant, key) ? MarkString(assistant, key) : key] = std::move(*member);
     }
+    *value = std::move(marked);
   }
+}
+
+std::string ContentMarks::MarkString(bool assistant, const std::string& text) const {
+  size_t begin = 0, end = text.size();
+  while (begin < end && IsWhitespace(CodePointAt(text, begin))) begin += Utf8Length(text[begin]);
+  while (begin < end && IsWhitespace(CodePointAt(text, PreviousCharacter(text, end)))) end = PreviousCharacter(text, end);
+  if (begin == end) return text;
+  return text.substr(0, begin) + marks_[assistant ? kBeginAssistant : kBegin] + text.substr(begin, end - begin) + marks_[kEnd] +
+         text.substr(end);
 }
 
 void ContentMarks::BreakGuarded(const GuardedTokens& tokens, Json* variables) const {
@@ -210,9 +226,7 @@ bool IsTrustedVariable(absl::string_view name) {
 bool HoldsGuarded(const GuardedTokens& tokens, const Json& variables) {
   bool found = false;
   VisitRequest(&variables, [&](const Json* item, bool assistant) {
-    VisitStrings(*item, [&](absl::string_view text) {
-      for (size_t at = 0; at < text.size() && !found; ++at) found = GuardedLength(tokens, assistant, text, at) > 0;
-    });
+    VisitStrings(*item, [&](absl::string_view text) { found = found || HoldsSpelling(tokens, assistant, text); });
   });
   return found;
 }

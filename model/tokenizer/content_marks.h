@@ -36,9 +36,9 @@ class ContentMarks {
   static absl::StatusOr<ContentMarks> Choose(const nlohmann::ordered_json& variables, absl::string_view template_source);
 
   // Puts marks around every string of the request (all members of `variables` that are not trusted), inside of the white space
-  // at its ends, so that trimming keeps them. Left alone: keys, empty strings, and the members "role" and "type", which
-  // templates compare.
-  void MarkStrings(nlohmann::ordered_json* variables) const;
+  // at its ends, so that trimming keeps them. Keys and the members "role" and "type", which templates compare, are marked only if
+  // they hold a guarded spelling.
+  void MarkStrings(const GuardedTokens& tokens, nlohmann::ordered_json* variables) const;
 
   // Puts a mark behind the first character of every guarded spelling, in every string and key.
   void BreakGuarded(const GuardedTokens& tokens, nlohmann::ordered_json* variables) const;
@@ -56,7 +56,8 @@ class ContentMarks {
 
   explicit ContentMarks(std::vector<std::string> marks);
 
-  void MarkTree(bool assistant, nlohmann::ordered_json* value) const;
+  void MarkTree(const GuardedTokens& tokens, bool assistant, nlohmann::ordered_json* value) const;
+  std::string MarkString(bool assistant, const std::string& text) const;
   void BreakTree(const GuardedTokens& tokens, bool assistant, nlohmann::ordered_json* value) const;
   std::string BreakString(const GuardedTokens& tokens, bool assistant, absl::string_view text) const;
   int MarkAt(absl::string_view text, size_t at) const;

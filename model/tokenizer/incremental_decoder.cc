@@ -2,7 +2,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/types/optional.h"
-#include "model/tokenizer/components/token_decoder.h"
+#include "model/tokenizer/decoding/token_decoder.h"
 
 namespace phyllo {
 namespace {

@@ -13,7 +13,7 @@
 #include "model/base/status_macros.h"
 #include "model/tokenizer/encode_pipeline.h"
 #include "model/tokenizer/text/json_fields.h"
-#include "model/tokenizer/components/token_decoder.h"
+#include "model/tokenizer/decoding/token_decoder.h"
 #include "model/tokenizer/text/unicode.h"
 #include "nlohmann/json.hpp"
 

@@ -17,6 +17,8 @@ namespace {
 // Ids index a vector; no vocabulary is near this.
 constexpr int64_t kMaxVocabSize = 1 << 24;
 
+constexpr absl::string_view kMark = "\xE2\x96\x81";  // U+2581, SentencePiece's space.
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BpeModel>> BpeModel::FromJson(const nlohmann::json& model, bool byte_level) {
@@ -26,6 +28,7 @@ absl::StatusOr<std::unique_ptr<BpeModel>> BpeModel::FromJson(const nlohmann::jso
   PHYLLO_RETURN_IF_ERROR(result->ReadOptions(model));
   PHYLLO_RETURN_IF_ERROR(result->ReadMerges(model));
   result->FillByteTables();
+  result->FindJoinsBeforeMark();
   return result;
 }
 
@@ -128,7 +131,31 @@ absl::optional<absl::string_view> BpeModel::TokenOf(int32_t id) const {
   return absl::string_view(*tokens_[id]);
 }
 
+void BpeModel::FindJoinsBeforeMark() {
+  cut_before_mark_ = !options_.byte_level && !options_.ignore_merges && options_.continuing_subword_prefix.empty() &&
+                     options_.end_of_word_suffix.empty() && IdOf(kMark).has_value();
+  if (!cut_before_mark_) return;
+  for (const auto& entry : ids_) {
+    const absl::string_view token = entry.first;
+    for (size_t at = token.find(kMark, 1); at != absl::string_view::npos; at = token.find(kMark, at + 1)) {
+      joins_before_mark_.insert(CodePointAt(token, PreviousCharacter(token, at)));
+    }
+  }
+}
+
 void BpeModel::Encode(absl::string_view word, BpeScratch* scratch, std::vector<BpeMerger::Symbol>* tokens) const {
+  size_t begin = 0;
+  if (cut_before_mark_) {
+    for (size_t at = word.find(kMark, 1); at != absl::string_view::npos; at = word.find(kMark, at + kMark.size())) {
+      if (joins_before_mark_.contains(CodePointAt(word, PreviousCharacter(word, at)))) continue;
+      EncodeWord(word.substr(begin, at - begin), scratch, tokens);
+      begin = at;
+    }
+  }
+  EncodeWord(word.substr(begin), scratch, tokens);
+}
+
+void BpeModel::EncodeWord(absl::string_view word, BpeScratch* scratch, std::vector<BpeMerger::Symbol>* tokens) const {
   if (scratch->cache.Find(word, tokens)) return;
   scratch->symbols.clear();
   EncodeUncached(word, scratch);

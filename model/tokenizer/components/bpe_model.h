@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -64,7 +65,9 @@ class BpeModel {
   absl::Status ReadMerges(const nlohmann::json& model);
   absl::Status AddMerge(absl::string_view left, absl::string_view right, int64_t rank);
   void FillByteTables();
+  void FindJoinsBeforeMark();
 
+  void EncodeWord(absl::string_view word, BpeScratch* scratch, std::vector<BpeMerger::Symbol>* tokens) const;
   void EncodeUncached(absl::string_view word, BpeScratch* scratch) const;
   void SplitIntoSymbols(absl::string_view word, std::vector<BpeMerger::Symbol>* symbols) const;
   int32_t CharacterId(absl::string_view character, bool first, bool last) const;
@@ -76,6 +79,10 @@ class BpeModel {
   absl::flat_hash_map<std::string, int32_t> ids_of_bytes_;  // Of whole words; only if byte_level and ignore_merges.
   std::array<int32_t, 256> byte_ids_;       // Of one-byte characters (ASCII; all if byte_level), -1: none.
   std::array<int32_t, 256> fallback_ids_;   // Of <0x00> ... <0xFF>, -1: none.
+  // SentencePiece files have no pre-tokenizer: the text is one word, with U+2581 for spaces. It is cut before every U+2581 but
+  // where some token holds that mark behind the same character; no merge can cross such a cut.
+  bool cut_before_mark_ = false;
+  absl::flat_hash_set<char32_t> joins_before_mark_;  // Characters that some token holds before the mark.
   BpeMerger merger_;
 };
 

@@ -98,8 +98,11 @@ absl::StatusOr<std::string> WithoutTokens(const std::string& tokenizer_json, con
 }  // namespace
 
 std::string GoldenTokenizerFolder(const std::string& name) {
-  const std::string inside = absl::StrCat(Environment("TEST_SRCDIR"), "/", Environment("TEST_WORKSPACE"),
-                                          "/tests/golden/data/tokenizers/", name);
+  // `bazel run` starts a program in its workspace; a test is told where that is.
+  std::string inside = absl::StrCat("tests/golden/data/tokenizers/", name);
+  if (!Environment("TEST_SRCDIR").empty()) {
+    inside = absl::StrCat(Environment("TEST_SRCDIR"), "/", Environment("TEST_WORKSPACE"), "/", inside);
+  }
   if (FolderExists(inside)) return inside;
   const std::string outside = absl::StrCat(Environment("PHYLLO_GOLDEN_DIR"), "/tokenizers/", name);
   return FolderExists(outside) ? outside : "";

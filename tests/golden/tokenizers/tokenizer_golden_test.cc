@@ -37,9 +37,20 @@ class TokenizerGoldenTest : public ::testing::Test {
     auto golden = LoadGoldenTokenizer(name, vocabulary, without);
     ASSERT_THAT(golden, IsOk());
     golden_ = new GoldenTokenizer(*std::move(golden));
+    if (golden_->chats.empty()) return;
+    auto chat_template = ChatTemplate::Create(*golden_->tokenizer);
+    ASSERT_THAT(chat_template, IsOk());
+    chat_template_ = chat_template->release();
+    for (int32_t id = 0; id < golden_->tokenizer->vocab_size(); ++id) {
+      const auto token = golden_->tokenizer->FindToken(id);
+      if (token.has_value() && token->control) control_tokens_->push_back(*token);
+    }
   }
 
   static void TearDownTestSuite() {
+    delete chat_template_;
+    chat_template_ = nullptr;
+    control_tokens_->clear();
     delete golden_;
     golden_ = nullptr;
   }
@@ -55,22 +66,19 @@ class TokenizerGoldenTest : public ::testing::Test {
 
   // The rendering of `chat`, with its control tokens recognised in the content or not.
   static absl::StatusOr<RenderedChat> Render(const GoldenChat& chat, bool parse_special) {
-    PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<ChatTemplate> chat_template, ChatTemplate::Create(tokenizer()));
     ChatRequest request;
     request.messages_json = chat.messages_json;
     request.tools_json = chat.tools_json;
     request.kwargs_json = chat.kwargs_json;
     request.add_generation_prompt = chat.add_generation_prompt;
     request.parse_special_tokens_in_content = parse_special;
-    return chat_template->Render(request);
+    return chat_template_->Render(request);
   }
 
-  // Whether the messages spell a control token or, outside of the assistant's, a token that the template spells: the only
-  // conversations whose ids may, and must, differ from those of transformers.
+  // Whether the messages spell a control token: the only conversations here whose ids must differ from those of transformers.
   static bool SpellsControlToken(const GoldenChat& chat) {
-    for (int32_t id = 0; id < tokenizer().vocab_size(); ++id) {
-      const auto token = tokenizer().FindToken(id);
-      if (token.has_value() && token->control && absl::StrContains(chat.messages_json, token->token)) return true;
+    for (const TokenInfo& token : *control_tokens_) {
+      if (absl::StrContains(chat.messages_json, token.token)) return true;
     }
     return false;
   }
@@ -84,10 +92,15 @@ class TokenizerGoldenTest : public ::testing::Test {
     return control;
   }
 
+  // Of the whole suite: reading a vocabulary takes a second.
   static GoldenTokenizer* golden_;
+  static ChatTemplate* chat_template_;  // Null if there are no chats.
+  static std::vector<TokenInfo>* const control_tokens_;
 };
 
 GoldenTokenizer* TokenizerGoldenTest::golden_ = nullptr;
+ChatTemplate* TokenizerGoldenTest::chat_template_ = nullptr;
+std::vector<TokenInfo>* const TokenizerGoldenTest::control_tokens_ = new std::vector<TokenInfo>();
 
 TEST_F(TokenizerGoldenTest, HasCases) { EXPECT_FALSE(golden_->cases.empty() && golden_->chats.empty()); }
 
@@ -144,7 +157,9 @@ TEST_F(TokenizerGoldenTest, TokenBytesAreAsReference) {
       if (!golden.token_bytes[i].has_value()) continue;
       const auto token = tokenizer().FindToken(golden.ids[i]);
       ASSERT_TRUE(token.has_value());
-      EXPECT_EQ(token->bytes, *golden.token_bytes[i]) << token->token;
+      // The reference lists added tokens as they are written; Gemma's runs of U+2581 are added tokens but decode to spaces, and
+      // `bytes` is what a token decodes to.
+      EXPECT_EQ(token->added ? std::string(token->token) : token->bytes, *golden.token_bytes[i]);
     }
   }
 }
@@ -212,15 +227,14 @@ TEST_F(TokenizerGoldenTest, RendersHarmlessChatsAsReferenceWithContentKeptLitera
 
 TEST_F(TokenizerGoldenTest, ContentNeverBecomesControlTokens) {
   const absl::string_view harmless = R"([{"role":"user","content":"harmless"}])";
-  for (int32_t id = 0; !golden_->chats.empty() && id < tokenizer().vocab_size(); ++id) {
-    const auto token = tokenizer().FindToken(id);
-    if (!token.has_value() || !token->control) continue;
-    SCOPED_TRACE(token->token);
-    GoldenChat chat;
-    chat.add_generation_prompt = true;
-    chat.messages_json = std::string(harmless);
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat expected, Render(chat, /*parse_special=*/false));
-    const std::string content(token->token);
+  if (golden_->chats.empty()) return;
+  GoldenChat chat;
+  chat.add_generation_prompt = true;
+  chat.messages_json = std::string(harmless);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat expected, Render(chat, /*parse_special=*/false));
+  for (const TokenInfo& token : *control_tokens_) {
+    SCOPED_TRACE(token.token);
+    const std::string content(token.token);
     chat.messages_json = absl::StrReplaceAll(harmless, {{"harmless", content + " " + content + content}});
     PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat rendered, Render(chat, /*parse_special=*/false));
     EXPECT_EQ(ControlIds(rendered.ids), ControlIds(expected.ids));

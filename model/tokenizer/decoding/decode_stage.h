@@ -1,6 +1,6 @@
 // The stages of the component "decoder" of tokenizer.json, each as a transducer that takes tokens while they arrive.
-#ifndef PHYLLO_MODEL_TOKENIZER_COMPONENTS_DECODE_STAGE_H_
-#define PHYLLO_MODEL_TOKENIZER_COMPONENTS_DECODE_STAGE_H_
+#ifndef PHYLLO_MODEL_TOKENIZER_DECODING_DECODE_STAGE_H_
+#define PHYLLO_MODEL_TOKENIZER_DECODING_DECODE_STAGE_H_
 
 #include <cstdint>
 #include <memory>
@@ -60,4 +60,4 @@ std::unique_ptr<DecodeStage> MakeJoinStage();
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_MODEL_TOKENIZER_COMPONENTS_DECODE_STAGE_H_
+#endif  // PHYLLO_MODEL_TOKENIZER_DECODING_DECODE_STAGE_H_

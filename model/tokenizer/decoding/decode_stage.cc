@@ -1,6 +1,6 @@
 // Bytes that are held back may come from the prompt and from the stream: a character or an invalid part belongs to the prompt if
 // all its bytes do.
-#include "model/tokenizer/components/decode_stage.h"
+#include "model/tokenizer/decoding/decode_stage.h"
 
 #include <algorithm>
 #include <utility>

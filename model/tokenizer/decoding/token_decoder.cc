@@ -1,4 +1,4 @@
-#include "model/tokenizer/components/token_decoder.h"
+#include "model/tokenizer/decoding/token_decoder.h"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // The component "decoder" of tokenizer.json.
-#ifndef PHYLLO_MODEL_TOKENIZER_COMPONENTS_TOKEN_DECODER_H_
-#define PHYLLO_MODEL_TOKENIZER_COMPONENTS_TOKEN_DECODER_H_
+#ifndef PHYLLO_MODEL_TOKENIZER_DECODING_TOKEN_DECODER_H_
+#define PHYLLO_MODEL_TOKENIZER_DECODING_TOKEN_DECODER_H_
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "model/tokenizer/components/decode_stage.h"
+#include "model/tokenizer/decoding/decode_stage.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace phyllo {
@@ -67,4 +67,4 @@ class DecodeStream {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_MODEL_TOKENIZER_COMPONENTS_TOKEN_DECODER_H_
+#endif  // PHYLLO_MODEL_TOKENIZER_DECODING_TOKEN_DECODER_H_
