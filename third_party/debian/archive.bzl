@@ -133,6 +133,9 @@ def _unpack(ctx, file):
 
         # Upstream's own Bazel packages would hide their folders from our globs.
         _run(ctx, "clean", ["find", ".", "-type", "f", "(", "-name", "BUILD", "-o", "-name", "BUILD.bazel", "-o", "-name", "WORKSPACE*", "-o", "-name", "MODULE.bazel", ")", "-delete"])
+
+        # A Bazel whose Java was started with LANG=C cannot even delete such a name again.
+        _run(ctx, "clean", ["env", "LC_ALL=C", "find", ".", "-depth", "-name", "*[! -~]*", "-exec", "rm", "-rf", "{}", "+"])
     elif ctx.which("dpkg-deb"):
         _run(ctx, "unpack", ["dpkg-deb", "-x", path, "."])
     elif ctx.which("ar"):
