@@ -167,6 +167,10 @@ absl::Status Run(const Flags& flags) {
   PHYLLO_ASSIGN_OR_RETURN(Model model, LoadModel(flags));
   for (const int64_t batch : flags.batches) {
     std::vector<double> prefill, prefill_share, decode, decode_share;
+    // The first round is not counted: memory is committed at first touch.
+    Flags warm_up = flags;
+    warm_up.decode = 2;
+    PHYLLO_RETURN_IF_ERROR(RunRound(model, warm_up, batch).status());
     for (int i = 0; i < flags.rounds; ++i) {
       PHYLLO_ASSIGN_OR_RETURN(const Round round, RunRound(model, flags, batch));
       prefill.push_back(batch * flags.prefill / round.prefill);

@@ -85,7 +85,7 @@ std::vector<ToyModel> ToyModels() {
       {"Qwen2", LlamaLike("qwen2", mha + R"("hidden_act": "silu", "tie_word_embeddings": true)")},
       {"Qwen3", LlamaLike("qwen3", gqa + silu)},
       {"Gpt2", Gpt2("")},
-      {"Gpt2Relu", Gpt2(R"(, "activation_function": "relu", "n_inner": 19)")},
+      {"Gpt2Relu", Gpt2(R"(, "activation_function": "relu", "n_inner": 300)")},
   };
 }
 
