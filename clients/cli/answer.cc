@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "clients/cli/progress_line.h"
+#include "clients/cli/terminal/progress_line.h"
 #include "clients/cpp/answer_collector.h"
 
 namespace phyllo {
@@ -47,8 +47,8 @@ void WriteText(const std::string& text, Terminal& terminal) {
 
 }  // namespace
 
-Answer Generate(Client& client, const gateway::v1::GenerateRequest& request, const CallOptions& options, Interrupts& interrupts,
-                GenerateObserver observer) {
+Answer Generate(Client& client, const gateway::v1::GenerateRequest& request,
+                const CallOptions& options, Interrupts& interrupts, GenerateObserver observer) {
   const std::shared_ptr<GenerateStream> stream = client.StreamGenerate(request, options);
   interrupts.Add(stream);
   AnswerCollector collector;
@@ -67,8 +67,8 @@ Answer Generate(Client& client, const gateway::v1::GenerateRequest& request, con
   return {collector.TakeAnswer(), std::move(status)};
 }
 
-Answer GenerateToTerminal(Client& client, const gateway::v1::GenerateRequest& request, const CallOptions& options, Interrupts& interrupts,
-                          Terminal& terminal) {
+Answer GenerateToTerminal(Client& client, const gateway::v1::GenerateRequest& request,
+                          const CallOptions& options, Interrupts& interrupts, Terminal& terminal) {
   const bool streams = request.choice_count() <= 1;
   ProgressLine line(terminal);
   std::string last_delta = "\n";
@@ -88,7 +88,8 @@ Answer GenerateToTerminal(Client& client, const gateway::v1::GenerateRequest& re
       terminal.out << "[choice " << i << "]\n";
       WriteText(choice.answer().text(), terminal);
     }
-    if (terminal.err_is_terminal && choice.has_finished()) terminal.err << DescribeSpeed(choice.finished()) << std::endl;
+    if (terminal.err_is_terminal && choice.has_finished())
+      terminal.err << DescribeSpeed(choice.finished()) << std::endl;
   }
   return answer;
 }
@@ -98,10 +99,13 @@ std::string DescribeSpeed(const gateway::v1::Finished& finished) {
   // The first token belongs to the prefill.
   const double decode = Seconds(finished.latency().decode());
   std::string text = absl::StrFormat("[%d tokens", generated);
-  if (generated > 1 && decode > 0) absl::StrAppendFormat(&text, ", %.1f tokens/s", static_cast<double>(generated - 1) / decode);
+  if (generated > 1 && decode > 0)
+    absl::StrAppendFormat(&text, ", %.1f tokens/s", static_cast<double>(generated - 1) / decode);
   absl::StrAppendFormat(&text, "; prompt %d tokens", finished.usage().prompt_token_count());
-  if (finished.usage().cached_prompt_token_count() > 0) absl::StrAppendFormat(&text, " (%d cached)", finished.usage().cached_prompt_token_count());
-  absl::StrAppendFormat(&text, ", %.2f s to the first; %s; seed %d]", Seconds(finished.latency().time_to_first_token()), DescribeEnd(finished),
+  if (finished.usage().cached_prompt_token_count() > 0)
+    absl::StrAppendFormat(&text, " (%d cached)", finished.usage().cached_prompt_token_count());
+  absl::StrAppendFormat(&text, ", %.2f s to the first; %s; seed %d]",
+                        Seconds(finished.latency().time_to_first_token()), DescribeEnd(finished),
                         finished.resolved().sampling().seed());
   return text;
 }

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "clients/cli/interrupts.h"
-#include "clients/cli/terminal.h"
+#include "clients/cli/terminal/interrupts.h"
+#include "clients/cli/terminal/terminal.h"
 #include "clients/cpp/client.h"
 #include "phyllo/gateway/v1/gateway.pb.h"
 
@@ -19,13 +19,14 @@ struct Answer {
 };
 
 // Generates without output; an interrupt cancels. `observer` sees every message.
-Answer Generate(Client& client, const gateway::v1::GenerateRequest& request, const CallOptions& options, Interrupts& interrupts,
-                GenerateObserver observer);
+Answer Generate(Client& client, const gateway::v1::GenerateRequest& request,
+                const CallOptions& options, Interrupts& interrupts, GenerateObserver observer);
 
-// Generates and writes the text to `out` as it comes (several choices: each when all are there), a newline at its end; progress of the prefill, and
-// at last the speed, to `err` if that is a terminal. Errors are the caller's to report.
-Answer GenerateToTerminal(Client& client, const gateway::v1::GenerateRequest& request, const CallOptions& options, Interrupts& interrupts,
-                          Terminal& terminal);
+// Generates and writes the text to `out` as it comes (several choices: each when all are there), a
+// newline at its end; progress of the prefill, and at last the speed, to `err` if that is a
+// terminal. Errors are the caller's to report.
+Answer GenerateToTerminal(Client& client, const gateway::v1::GenerateRequest& request,
+                          const CallOptions& options, Interrupts& interrupts, Terminal& terminal);
 
 // "[57 tokens, 140.2 tokens/s; prompt 12 tokens, 0.05 s to the first; end of sequence; seed 7]".
 std::string DescribeSpeed(const gateway::v1::Finished& finished);

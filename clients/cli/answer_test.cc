@@ -18,7 +18,9 @@ using ::testing::HasSubstr;
 
 class AnswerTest : public ::testing::Test {
  protected:
-  void SetUp() override { PHYLLO_ASSERT_OK_AND_ASSIGN(client_, Client::Connect(gateway_.address())); }
+  void SetUp() override {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(client_, Client::Connect(gateway_.address()));
+  }
 
   Answer Ask(bool err_is_terminal, const gateway::v1::GenerateRequest& request = {}) {
     Terminal terminal = {in_, out_, err_, false, err_is_terminal};
@@ -45,7 +47,8 @@ TEST_F(AnswerTest, AddsNoNewlineToATextThatEndsWithOne) {
 }
 
 TEST_F(AnswerTest, ShowsPrefillAndSpeedOnATerminal) {
-  gateway_.on_generate = [](grpc::ServerContext&, const auto&, FakeGateway::GenerateWriter& writer) {
+  gateway_.on_generate = [](grpc::ServerContext&, const auto&,
+                            FakeGateway::GenerateWriter& writer) {
     gateway::v1::GenerateResponse progress;
     progress.mutable_prefill_progress()->set_done_token_count(1);
     progress.mutable_prefill_progress()->set_total_token_count(3);
@@ -61,8 +64,11 @@ TEST_F(AnswerTest, ShowsPrefillAndSpeedOnATerminal) {
 }
 
 TEST_F(AnswerTest, ShowsSeveralChoicesOneByOne) {
-  gateway_.on_generate = [](grpc::ServerContext&, const auto&, FakeGateway::GenerateWriter& writer) {
-    for (const auto& message : {DeltaMessage("b", 1), DeltaMessage("a", 0), FinishedMessage(0), FinishedMessage(1)}) writer.Write(message);
+  gateway_.on_generate = [](grpc::ServerContext&, const auto&,
+                            FakeGateway::GenerateWriter& writer) {
+    for (const auto& message :
+         {DeltaMessage("b", 1), DeltaMessage("a", 0), FinishedMessage(0), FinishedMessage(1)})
+      writer.Write(message);
     return grpc::Status::OK;
   };
   gateway::v1::GenerateRequest request;
@@ -72,18 +78,21 @@ TEST_F(AnswerTest, ShowsSeveralChoicesOneByOne) {
 }
 
 TEST_F(AnswerTest, KeepsWhatCameBeforeAnError) {
-  gateway_.on_generate = [](grpc::ServerContext&, const auto&, FakeGateway::GenerateWriter& writer) {
+  gateway_.on_generate = [](grpc::ServerContext&, const auto&,
+                            FakeGateway::GenerateWriter& writer) {
     writer.Write(DeltaMessage("half"));
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the transformer is gone");
   };
   const Answer answer = Ask(false);
-  EXPECT_THAT(answer.status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the transformer is gone")));
+  EXPECT_THAT(answer.status,
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the transformer is gone")));
   EXPECT_EQ(answer.response.choices(0).answer().text(), "half");
   EXPECT_EQ(out_.str(), "half\n");
 }
 
 TEST_F(AnswerTest, AnInterruptCancelsTheCall) {
-  gateway_.on_generate = [](grpc::ServerContext& context, const auto&, FakeGateway::GenerateWriter& writer) {
+  gateway_.on_generate = [](grpc::ServerContext& context, const auto&,
+                            FakeGateway::GenerateWriter& writer) {
     writer.Write(DeltaMessage("half"));
     kill(getpid(), SIGINT);
     while (!context.IsCancelled()) writer.Write(DeltaMessage(""));
@@ -96,8 +105,9 @@ TEST_F(AnswerTest, AnInterruptCancelsTheCall) {
 
 TEST_F(AnswerTest, DescribesSpeedWithoutCountingTheFirstToken) {
   const gateway::v1::GenerateResponse message = FinishedMessage();
-  EXPECT_EQ(DescribeSpeed(message.finished()),
-            "[2 tokens, 2.0 tokens/s; prompt 3 tokens, 0.00 s to the first; end of sequence; seed 7]");
+  EXPECT_EQ(
+      DescribeSpeed(message.finished()),
+      "[2 tokens, 2.0 tokens/s; prompt 3 tokens, 0.00 s to the first; end of sequence; seed 7]");
 }
 
 }  // namespace

@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "clients/cli/answer.h"
-#include "clients/cli/chat_input.h"
 #include "clients/cli/commands.h"
-#include "clients/cli/conversation.h"
-#include "clients/cli/exit_code.h"
-#include "clients/cli/proto_json.h"
-#include "clients/cli/request_settings.h"
+#include "clients/cli/request/chat_input.h"
+#include "clients/cli/request/conversation.h"
+#include "clients/cli/request/proto_json.h"
+#include "clients/cli/request/request_settings.h"
 #include "clients/cli/session.h"
+#include "clients/cli/terminal/exit_code.h"
 
 namespace phyllo {
 namespace {
@@ -35,7 +35,11 @@ Ctrl-C              stops an answer; what was written of it stays part of the co
 class ChatLoop {
  public:
   ChatLoop(const ChatOptions& options, Session& session, Terminal& terminal, Interrupts& interrupts)
-      : json_(options.json), session_(session), terminal_(terminal), interrupts_(interrupts), conversation_(options.system, options.request) {}
+      : json_(options.json),
+        session_(session),
+        terminal_(terminal),
+        interrupts_(interrupts),
+        conversation_(options.system, options.request) {}
 
   // Returns main's exit code.
   int Loop(const ReadLineFunction& read_line) {
@@ -51,7 +55,8 @@ class ChatLoop {
         if (interrupts_.terminated()) return kExitInterrupted;
         interrupts_.Reset();
         input.Reset();
-        if (prompts) terminal_.err << "\nCtrl-C stops an answer; /exit or Ctrl-D ends the chat." << std::endl;
+        if (prompts)
+          terminal_.err << "\nCtrl-C stops an answer; /exit or Ctrl-D ends the chat." << std::endl;
         continue;
       }
       const std::optional<ChatEntry> entry = input.Add(line);
@@ -83,23 +88,29 @@ class ChatLoop {
     }
     if (entry.command == "system") {
       conversation_.SetSystem(entry.text);
-      return Say(entry.text.empty() ? "There is no system turn now.\n" : "The system turn is set.\n");
+      return Say(entry.text.empty() ? "There is no system turn now.\n"
+                                    : "The system turn is set.\n");
     }
     if (entry.command == "set") return Set(entry.text);
     if (entry.command == "unset") return ClearRequestField(entry.text, conversation_.parameters());
     if (entry.command == "save" || entry.command == "load") {
-      if (entry.text.empty()) return absl::InvalidArgumentError(absl::StrCat("/", entry.command, " needs a file"));
-      return entry.command == "save" ? conversation_.Save(entry.text) : conversation_.Load(entry.text);
+      if (entry.text.empty())
+        return absl::InvalidArgumentError(absl::StrCat("/", entry.command, " needs a file"));
+      return entry.command == "save" ? conversation_.Save(entry.text)
+                                     : conversation_.Load(entry.text);
     }
-    return absl::InvalidArgumentError(absl::StrCat("there is no /", entry.command, "; /help lists what there is"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no /", entry.command, "; /help lists what there is"));
   }
 
   absl::Status Set(const std::string& text) {
     if (text.empty()) {
-      for (const std::string& line : DescribeRequestSettings(conversation_.parameters())) terminal_.err << line << "\n";
+      for (const std::string& line : DescribeRequestSettings(conversation_.parameters()))
+        terminal_.err << line << "\n";
       return Say("");
     }
-    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(absl::ByAnyChar(" \t="), 1));
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(text, absl::MaxSplits(absl::ByAnyChar(" \t="), 1));
     return SetRequestField(parts.first, parts.second, conversation_.parameters());
   }
 
@@ -112,7 +123,8 @@ class ChatLoop {
     gateway::v1::GenerateRequest request = conversation_.Ask(text);
     Answer answer;
     if (json_) {
-      answer = Generate(session_.client(), request, {}, interrupts_, [](const gateway::v1::GenerateResponse&) {});
+      answer = Generate(session_.client(), request, {}, interrupts_,
+                        [](const gateway::v1::GenerateResponse&) {});
       if (answer.status.ok()) terminal_.out << DumpJson(ToJson(answer.response)) << std::endl;
     } else {
       if (terminal_.err_is_terminal) request.mutable_output()->set_prefill_progress(true);
@@ -143,9 +155,11 @@ class ChatLoop {
 
 }  // namespace
 
-int ChatCommand(const ChatOptions& options, const ReadLineFunction& read_line, Terminal& terminal, Interrupts& interrupts) {
+int ChatCommand(const ChatOptions& options, const ReadLineFunction& read_line, Terminal& terminal,
+                Interrupts& interrupts) {
   int exit_code = kExitOk;
-  const std::unique_ptr<Session> session = Session::Open(options.target, options.json, terminal, interrupts, exit_code);
+  const std::unique_ptr<Session> session =
+      Session::Open(options.target, options.json, terminal, interrupts, exit_code);
   if (session == nullptr) return exit_code;
   return ChatLoop(options, *session, terminal, interrupts).Loop(read_line);
 }

@@ -27,7 +27,8 @@ Exit codes:
 
 inline constexpr CommandHelp kRunHelp = {
     "starts the services for a model, answers one prompt, and stops them",
-    "Usage: phyllo run [OPTIONS] [MODEL] PROMPT\n\nMODEL is a Hugging Face model folder; without it, the demo model answers. PROMPT is continued as it "
+    "Usage: phyllo run [OPTIONS] [MODEL] PROMPT\n\nMODEL is a Hugging Face model folder; without "
+    "it, the demo model answers. PROMPT is continued as it "
     "stands;\n--chat asks it as a user would. \"-\" reads PROMPT from standard input.",
     R"(Examples:
   phyllo run "Once upon a time"
@@ -38,7 +39,8 @@ inline constexpr CommandHelp kRunHelp = {
 
 inline constexpr CommandHelp kChatHelp = {
     "talks with a model, turn by turn",
-    "Usage: phyllo chat [OPTIONS] [MODEL]\n\nWithout MODEL the demo model answers. /help lists what can be typed beside text; Ctrl-C stops an answer, /exit or "
+    "Usage: phyllo chat [OPTIONS] [MODEL]\n\nWithout MODEL the demo model answers. /help lists "
+    "what can be typed beside text; Ctrl-C stops an answer, /exit or "
     "Ctrl-D the program.\nWhen standard input is a pipe, each line is a turn.",
     R"(Examples:
   phyllo chat
@@ -47,7 +49,8 @@ inline constexpr CommandHelp kChatHelp = {
 
 inline constexpr CommandHelp kUpHelp = {
     "starts the services for a model and serves until Ctrl-C",
-    "Usage: phyllo up [OPTIONS] [MODEL]\n\nWithout MODEL the demo model is served. Prints the addresses when everything is ready.",
+    "Usage: phyllo up [OPTIONS] [MODEL]\n\nWithout MODEL the demo model is served. Prints the "
+    "addresses when everything is ready.",
     R"(Examples:
   phyllo up
   phyllo up ~/models/Qwen3-0.6B --address 0.0.0.0:50050 --precision bf16
@@ -55,8 +58,10 @@ inline constexpr CommandHelp kUpHelp = {
 
 inline constexpr CommandHelp kGenerateHelp = {
     "answers prompts through a running gateway",
-    "Usage: phyllo generate [OPTIONS] PROMPT\n       phyllo generate [OPTIONS] --ids IDS\n       phyllo generate [OPTIONS] --json-lines < REQUESTS\n\nA line "
-    "of REQUESTS is a phyllo.gateway.v1.GenerateRequest as JSON; what it leaves open comes from the options.\nThe answers come in the same order, one JSON "
+    "Usage: phyllo generate [OPTIONS] PROMPT\n       phyllo generate [OPTIONS] --ids IDS\n       "
+    "phyllo generate [OPTIONS] --json-lines < REQUESTS\n\nA line "
+    "of REQUESTS is a phyllo.gateway.v1.GenerateRequest as JSON; what it leaves open comes from "
+    "the options.\nThe answers come in the same order, one JSON "
     "object a line, {\"error\": ...} for a request that failed.",
     R"(Examples:
   phyllo generate "Once upon a time" --top-k 20 --seed 7
@@ -71,25 +76,24 @@ inline constexpr CommandHelp kTokenizeHelp = {
   phyllo tokenize --json - < story.txt
   phyllo tokenize --model ~/models/Qwen3-0.6B "Once upon a time")"};
 
-inline constexpr CommandHelp kDetokenizeHelp = {
-    "shows the text of token ids",
-    "Usage: phyllo detokenize [OPTIONS] ID...",
-    R"(Examples:
+inline constexpr CommandHelp kDetokenizeHelp = {"shows the text of token ids",
+                                                "Usage: phyllo detokenize [OPTIONS] ID...",
+                                                R"(Examples:
   phyllo detokenize 1412 1403 1074 1270
   phyllo detokenize 1412,1403,1074,1270 --special-tokens)"};
 
 inline constexpr CommandHelp kInspectHelp = {
     "shows the structure of a model: layers, shapes, parameters, bytes",
-    "Usage: phyllo inspect [OPTIONS] [MODEL]\n\nReads the model folder; no services are needed. Without MODEL the demo model is shown.",
+    "Usage: phyllo inspect [OPTIONS] [MODEL]\n\nReads the model folder; no services are needed. "
+    "Without MODEL the demo model is shown.",
     R"(Examples:
   phyllo inspect
   phyllo inspect ~/models/Qwen3-0.6B --all-layers
   phyllo inspect --json | jq .parameter_count)"};
 
-inline constexpr CommandHelp kPsHelp = {
-    "lists the servers behind a gateway",
-    "Usage: phyllo ps [OPTIONS]",
-    R"(Examples:
+inline constexpr CommandHelp kPsHelp = {"lists the servers behind a gateway",
+                                        "Usage: phyllo ps [OPTIONS]",
+                                        R"(Examples:
   phyllo ps
   phyllo ps --address 127.0.0.1:50050 --json)"};
 

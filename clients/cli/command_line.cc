@@ -1,5 +1,5 @@
-// CLI11 reports errors by exceptions, which end in ParseArguments. Nothing is marked as required there, so that --help is seen before anything
-// is missed; Finish* functions check what is needed.
+// CLI11 reports errors by exceptions, which end in ParseArguments. Nothing is marked as required
+// there, so that --help is seen before anything is missed; Finish* functions check what is needed.
 #include "clients/cli/command_line.h"
 
 #include <algorithm>
@@ -10,13 +10,11 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "clients/cli/command_help.h"
-#include "clients/cli/request_settings.h"
+#include "clients/cli/request/argument_values.h"
+#include "clients/cli/request/request_settings.h"
 #include "model/base/exception_barrier.h"
 #include "model/base/status_macros.h"
 
@@ -28,10 +26,8 @@ constexpr char kVersion[] = "phyllo 0.1.0\n";
 // Texts of options whose meaning is worked out after parsing.
 struct RawOptions {
   std::vector<std::string> words;  // positional
-  std::vector<std::pair<std::string, std::string>> settings;
-  std::vector<std::string> flags;  // SERVICE.NAME=VALUE
-  std::string threads;
-  std::string precision;
+  RequestSettingTexts settings;
+  ServiceFlagTexts service_flags;
   std::string ids;
   std::string timeout;
 };
@@ -45,50 +41,13 @@ struct Command {
   std::function<absl::StatusOr<CommandLine>()> finish;
 };
 
-absl::Status ApplySettings(const RawOptions& raw, gateway::v1::GenerateRequest& request) {
-  for (const auto& [name, value] : raw.settings) {
-    const absl::Status set = SetRequestField(name, value, request);
-    if (!set.ok()) return absl::InvalidArgumentError(absl::StrCat("--", set.message()));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ApplyServiceFlags(const RawOptions& raw, TargetOptions& target) {
-  std::vector<std::string>& transformer = target.service_flags[static_cast<int>(ServiceKind::kTransformer)];
-  if (!raw.threads.empty()) transformer.push_back(absl::StrCat("--threads=", raw.threads));
-  if (!raw.precision.empty()) transformer.push_back(absl::StrCat("--precision=", raw.precision));
-  for (const std::string& flag : raw.flags) {
-    const std::pair<std::string, std::string> parts = absl::StrSplit(flag, absl::MaxSplits('.', 1));
-    const auto kind = std::find_if(kAllServiceKinds.begin(), kAllServiceKinds.end(),
-                                   [&parts](ServiceKind candidate) { return ServiceName(candidate) == parts.first; });
-    if (kind == kAllServiceKinds.end() || parts.second.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--flag: \"", flag, "\" is not SERVICE.NAME=VALUE with one of tokenizer, embedding, transformer, gateway"));
-    }
-    target.service_flags[static_cast<int>(*kind)].push_back(absl::StrCat("--", parts.second));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ParseIds(absl::string_view text, std::vector<int32_t>& ids) {
-  for (const absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(", []"), absl::SkipEmpty())) {
-    int32_t id;
-    if (!absl::SimpleAtoi(word, &id)) return absl::InvalidArgumentError(absl::StrCat("\"", word, "\" is no token id"));
-    ids.push_back(id);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ParseTimeout(absl::string_view text, absl::Duration& timeout) {
-  if (text.empty() || (absl::ParseDuration(text, &timeout) && timeout > absl::ZeroDuration())) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--timeout: \"", text, "\" is no time such as 30s"));
-}
-
 // CLI11's help with our own words on top.
 class HelpFormatter final : public CLI::Formatter {
  public:
   explicit HelpFormatter(const char* usage) : usage_(usage) {}
-  std::string make_usage(const CLI::App*, std::string) const override { return absl::StrCat(usage_, "\n"); }
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return absl::StrCat(usage_, "\n");
+  }
 
  private:
   const char* const usage_;
@@ -115,7 +74,8 @@ class Parser {
   absl::StatusOr<CommandLine> Parse(std::vector<std::string> arguments) {
     // What follows "--" is words, whatever it looks like.
     const auto mark = std::find(arguments.begin(), arguments.end(), "--");
-    const std::vector<std::string> words(mark == arguments.end() ? mark : mark + 1, arguments.end());
+    const std::vector<std::string> words(mark == arguments.end() ? mark : mark + 1,
+                                         arguments.end());
     arguments.erase(mark, arguments.end());
     std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants them.
     const absl::Status parsed = CatchExceptions("", [&] { app_.parse(arguments); });
@@ -128,11 +88,13 @@ class Parser {
       std::vector<std::string>& all_words = command->raw.words;
       all_words.insert(all_words.end(), words.begin(), words.end());
       if (all_words.size() > command->max_word_count) {
-        return absl::InvalidArgumentError(absl::StrCat("\"", all_words[command->max_word_count], "\" is one argument too many"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", all_words[command->max_word_count], "\" is one argument too many"));
       }
       return command->finish();
     }
-    return absl::InvalidArgumentError("a command is needed: run, chat, up, generate, tokenize, detokenize, inspect or ps");
+    return absl::InvalidArgumentError(
+        "a command is needed: run, chat, up, generate, tokenize, detokenize, inspect or ps");
   }
 
  private:
@@ -151,18 +113,30 @@ class Parser {
     command.app->add_option("words", command.raw.words)->expected(0, max_count)->group("");
   }
 
-  void AddJson(Command& command, bool& json) { command.app->add_flag("--json", json, "writes JSON, one object a line"); }
+  void AddJson(Command& command, bool& json) {
+    command.app->add_flag("--json", json, "writes JSON, one object a line");
+  }
 
   void AddAddress(Command& command, std::string& address) {
-    command.app->add_option("--address", address, absl::StrCat("the gateway: host:port or unix:PATH [$PHYLLO_ADDRESS or ", kDefaultAddress, "]"))
+    command.app
+        ->add_option("--address", address,
+                     absl::StrCat("the gateway: host:port or unix:PATH [$PHYLLO_ADDRESS or ",
+                                  kDefaultAddress, "]"))
         ->type_name("ADDRESS");
   }
 
   void AddServiceFlags(Command& command) {
     const std::string group = "Services started here";
-    command.app->add_option("--threads", command.raw.threads, "threads of the transformer")->type_name("N")->group(group);
-    command.app->add_option("--precision", command.raw.precision, "f32 or bf16")->type_name("TYPE")->group(group);
-    command.app->add_option("--flag", command.raw.flags, "any other flag of a service; repeatable")
+    command.app
+        ->add_option("--threads", command.raw.service_flags.threads, "threads of the transformer")
+        ->type_name("N")
+        ->group(group);
+    command.app->add_option("--precision", command.raw.service_flags.precision, "f32 or bf16")
+        ->type_name("TYPE")
+        ->group(group);
+    command.app
+        ->add_option("--flag", command.raw.service_flags.flags,
+                     "any other flag of a service; repeatable")
         ->type_name("SERVICE.NAME=VALUE")
         ->allow_extra_args(false)
         ->group(group);
@@ -174,13 +148,16 @@ class Parser {
       const std::string flag = absl::StrCat("--", name);
       auto& settings = command.raw.settings;
       if (setting.value_name == "BOOL") {
-        const auto set = [&settings, name](int64_t count) { settings.emplace_back(name, count > 0 ? "true" : "false"); };
+        const auto set = [&settings, name](int64_t count) {
+          settings.emplace_back(name, count > 0 ? "true" : "false");
+        };
         command.app->add_flag_function(flag, set, std::string(setting.help))->group("Generation");
         continue;
       }
-      const std::function<void(const std::vector<std::string>&)> add = [&settings, name](const std::vector<std::string>& values) {
-        for (const std::string& value : values) settings.emplace_back(name, value);
-      };
+      const std::function<void(const std::vector<std::string>&)> add =
+          [&settings, name](const std::vector<std::string>& values) {
+            for (const std::string& value : values) settings.emplace_back(name, value);
+          };
       command.app->add_option_function(flag, add, std::string(setting.help))
           ->type_name(std::string(setting.value_name))
           ->allow_extra_args(false)
@@ -189,9 +166,12 @@ class Parser {
   }
 
   void AddPromptOptions(Command& command, RunOptions& options) {
-    command.app->add_flag("--chat", options.chat, "sends the prompt as a user's turn, in the model's chat format");
-    command.app->add_option("--system", options.system, "the system turn of a chat; implies --chat")->type_name("TEXT");
-    command.app->add_option("--timeout", command.raw.timeout, "fails after this time, such as 30s")->type_name("TIME");
+    command.app->add_flag("--chat", options.chat,
+                          "sends the prompt as a user's turn, in the model's chat format");
+    command.app->add_option("--system", options.system, "the system turn of a chat; implies --chat")
+        ->type_name("TEXT");
+    command.app->add_option("--timeout", command.raw.timeout, "fails after this time, such as 30s")
+        ->type_name("TIME");
     AddJson(command, options.json);
     AddServiceFlags(command);
     AddSettings(command);
@@ -200,7 +180,9 @@ class Parser {
   // A path the user typed, seen from where the user typed it.
   std::string ModelPath(const std::string& path) const {
     if (path.empty() || environment_.working_directory.empty()) return path;
-    return (std::filesystem::path(environment_.working_directory) / path).lexically_normal().string();
+    return (std::filesystem::path(environment_.working_directory) / path)
+        .lexically_normal()
+        .string();
   }
 
   std::string Address(const std::string& given) const {
@@ -215,18 +197,20 @@ class Parser {
     }
     target.model = ModelPath(target.model);
     if (target.model.empty()) target.address = Address(target.address);
-    return ApplyServiceFlags(raw, target);
+    return ApplyServiceFlags(raw.service_flags, target.service_flags);
   }
 
   void AddTarget(Command& command, TargetOptions& target) {
     AddAddress(command, target.address);
-    command.app->add_option("--model", target.model, "starts the services for this model folder instead")->type_name("MODEL");
+    command.app
+        ->add_option("--model", target.model, "starts the services for this model folder instead")
+        ->type_name("MODEL");
   }
 
   absl::Status FinishPromptOptions(const RawOptions& raw, RunOptions& options) const {
     options.chat = options.chat || !options.system.empty();
     PHYLLO_RETURN_IF_ERROR(ParseTimeout(raw.timeout, options.timeout));
-    return ApplySettings(raw, options.request);
+    return ApplySettings(raw.settings, options.request);
   }
 
   void AddRun();
@@ -252,10 +236,13 @@ void Parser::AddRun() {
   AddPromptOptions(command, *options);
   command.finish = [this, &command, options]() -> absl::StatusOr<CommandLine> {
     const std::vector<std::string>& words = command.raw.words;
-    if (words.empty()) return absl::InvalidArgumentError("run: a prompt is needed; \"-\" reads it from standard input");
+    if (words.empty())
+      return absl::InvalidArgumentError(
+          "run: a prompt is needed; \"-\" reads it from standard input");
     options->prompt = words.back();
     if (words.size() == 2) options->target.model = ModelPath(words.front());
-    PHYLLO_RETURN_IF_ERROR(ApplyServiceFlags(command.raw, options->target));
+    PHYLLO_RETURN_IF_ERROR(
+        ApplyServiceFlags(command.raw.service_flags, options->target.service_flags));
     PHYLLO_RETURN_IF_ERROR(FinishPromptOptions(command.raw, *options));
     return *options;
   };
@@ -265,7 +252,10 @@ void Parser::AddChat() {
   Command& command = Add("chat", kChatHelp);
   const auto options = std::make_shared<ChatOptions>();
   AddWords(command, 1);
-  command.app->add_option("--address", options->target.address, "a running gateway instead of services started here")->type_name("ADDRESS");
+  command.app
+      ->add_option("--address", options->target.address,
+                   "a running gateway instead of services started here")
+      ->type_name("ADDRESS");
   command.app->add_option("--system", options->system, "the system turn")->type_name("TEXT");
   AddJson(command, options->json);
   AddServiceFlags(command);
@@ -275,8 +265,9 @@ void Parser::AddChat() {
     if (!options->target.model.empty() && !options->target.address.empty()) {
       return absl::InvalidArgumentError("chat: MODEL and --address exclude each other");
     }
-    PHYLLO_RETURN_IF_ERROR(ApplyServiceFlags(command.raw, options->target));
-    PHYLLO_RETURN_IF_ERROR(ApplySettings(command.raw, options->request));
+    PHYLLO_RETURN_IF_ERROR(
+        ApplyServiceFlags(command.raw.service_flags, options->target.service_flags));
+    PHYLLO_RETURN_IF_ERROR(ApplySettings(command.raw.settings, options->request));
     return *options;
   };
 }
@@ -286,14 +277,17 @@ void Parser::AddUp() {
   const auto options = std::make_shared<UpOptions>();
   options->listen = kDefaultAddress;
   AddWords(command, 1);
-  command.app->add_option("--address", options->listen, "where the gateway listens; port 0 takes a free one")
+  command.app
+      ->add_option("--address", options->listen,
+                   "where the gateway listens; port 0 takes a free one")
       ->type_name("ADDRESS")
       ->capture_default_str();
   AddJson(command, options->json);
   AddServiceFlags(command);
   command.finish = [this, &command, options]() -> absl::StatusOr<CommandLine> {
     if (!command.raw.words.empty()) options->target.model = ModelPath(command.raw.words.front());
-    PHYLLO_RETURN_IF_ERROR(ApplyServiceFlags(command.raw, options->target));
+    PHYLLO_RETURN_IF_ERROR(
+        ApplyServiceFlags(command.raw.service_flags, options->target.service_flags));
     return *options;
   };
 }
@@ -303,15 +297,24 @@ void Parser::AddGenerate() {
   const auto options = std::make_shared<GenerateOptions>();
   AddWords(command, 1);
   AddTarget(command, options->run.target);
-  command.app->add_option("--ids", command.raw.ids, "the prompt as token ids: 1,2,3")->type_name("IDS");
-  command.app->add_flag("--json-lines", options->json_lines, "reads a GenerateRequest as JSON from each line of standard input");
-  command.app->add_option("--concurrency", options->concurrency, "requests under way at once, with --json-lines")->type_name("N");
+  command.app->add_option("--ids", command.raw.ids, "the prompt as token ids: 1,2,3")
+      ->type_name("IDS");
+  command.app->add_flag("--json-lines", options->json_lines,
+                        "reads a GenerateRequest as JSON from each line of standard input");
+  command.app
+      ->add_option("--concurrency", options->concurrency,
+                   "requests under way at once, with --json-lines")
+      ->type_name("N");
   AddPromptOptions(command, options->run);
   command.finish = [this, &command, options]() -> absl::StatusOr<CommandLine> {
     PHYLLO_RETURN_IF_ERROR(ParseIds(command.raw.ids, options->ids));
-    const int prompt_count = static_cast<int>(command.raw.words.size()) + (options->ids.empty() ? 0 : 1) + (options->json_lines ? 1 : 0);
-    if (prompt_count != 1) return absl::InvalidArgumentError("generate: exactly one of PROMPT, --ids and --json-lines is needed");
-    if (options->concurrency < 1 || options->concurrency > 256) return absl::InvalidArgumentError("--concurrency must be in [1, 256]");
+    const int prompt_count = static_cast<int>(command.raw.words.size()) +
+                             (options->ids.empty() ? 0 : 1) + (options->json_lines ? 1 : 0);
+    if (prompt_count != 1)
+      return absl::InvalidArgumentError(
+          "generate: exactly one of PROMPT, --ids and --json-lines is needed");
+    if (options->concurrency < 1 || options->concurrency > 256)
+      return absl::InvalidArgumentError("--concurrency must be in [1, 256]");
     if (!command.raw.words.empty()) options->run.prompt = command.raw.words.front();
     PHYLLO_RETURN_IF_ERROR(FinishTarget(command.raw, options->run.target));
     PHYLLO_RETURN_IF_ERROR(FinishPromptOptions(command.raw, options->run));
@@ -324,12 +327,16 @@ void Parser::AddTokenize() {
   const auto options = std::make_shared<TokenizeOptions>();
   AddWords(command, 1);
   AddTarget(command, options->target);
-  command.app->add_flag("--special-tokens", options->special_tokens, "reads control tokens spelled in the text as such");
-  command.app->add_flag("!--no-added-tokens", options->add_special_tokens, "leaves out the tokens that the tokenizer adds at the ends");
+  command.app->add_flag("--special-tokens", options->special_tokens,
+                        "reads control tokens spelled in the text as such");
+  command.app->add_flag("!--no-added-tokens", options->add_special_tokens,
+                        "leaves out the tokens that the tokenizer adds at the ends");
   AddJson(command, options->json);
   AddServiceFlags(command);
   command.finish = [this, &command, options]() -> absl::StatusOr<CommandLine> {
-    if (command.raw.words.empty()) return absl::InvalidArgumentError("tokenize: a text is needed; \"-\" reads it from standard input");
+    if (command.raw.words.empty())
+      return absl::InvalidArgumentError(
+          "tokenize: a text is needed; \"-\" reads it from standard input");
     options->text = command.raw.words.front();
     PHYLLO_RETURN_IF_ERROR(FinishTarget(command.raw, options->target));
     return *options;
@@ -346,7 +353,8 @@ void Parser::AddDetokenize() {
   AddJson(command, options->json);
   AddServiceFlags(command);
   command.finish = [this, &command, options]() -> absl::StatusOr<CommandLine> {
-    for (const std::string& word : command.raw.words) PHYLLO_RETURN_IF_ERROR(ParseIds(word, options->ids));
+    for (const std::string& word : command.raw.words)
+      PHYLLO_RETURN_IF_ERROR(ParseIds(word, options->ids));
     if (options->ids.empty()) return absl::InvalidArgumentError("detokenize: token ids are needed");
     PHYLLO_RETURN_IF_ERROR(FinishTarget(command.raw, options->target));
     return *options;
@@ -378,7 +386,8 @@ void Parser::AddPs() {
 
 }  // namespace
 
-absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const CommandEnvironment& environment) {
+absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments,
+                                             const CommandEnvironment& environment) {
   return Parser(environment).Parse(arguments);
 }
 

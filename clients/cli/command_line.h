@@ -15,7 +15,8 @@
 
 namespace phyllo {
 
-// Where the services are: those behind `address`, else started here for `model`, else started here for the demo model.
+// Where the services are: those behind `address`, else started here for `model`, else started here
+// for the demo model.
 struct TargetOptions {
   std::string address;  // of a gateway; empty: none given
   std::string model;    // a model folder; empty: none given
@@ -26,9 +27,9 @@ struct TargetOptions {
 // phyllo run [MODEL] PROMPT
 struct RunOptions {
   TargetOptions target;
-  std::string prompt;  // "-": standard input
-  bool chat = false;   // sends the prompt as a user's turn
-  std::string system;  // the system turn of a chat; empty: none
+  std::string prompt;                    // "-": standard input
+  bool chat = false;                     // sends the prompt as a user's turn
+  std::string system;                    // the system turn of a chat; empty: none
   gateway::v1::GenerateRequest request;  // the parameters
   absl::Duration timeout = absl::InfiniteDuration();
   bool json = false;
@@ -86,8 +87,8 @@ struct HelpOptions {
   std::string text;
 };
 
-using CommandLine =
-    std::variant<HelpOptions, RunOptions, ChatOptions, UpOptions, GenerateOptions, TokenizeOptions, InspectOptions, PsOptions>;
+using CommandLine = std::variant<HelpOptions, RunOptions, ChatOptions, UpOptions, GenerateOptions,
+                                 TokenizeOptions, InspectOptions, PsOptions>;
 
 // The gateway that commands talk to when neither --address nor $PHYLLO_ADDRESS names one.
 inline constexpr char kDefaultAddress[] = "127.0.0.1:50050";
@@ -95,12 +96,15 @@ inline constexpr char kDefaultAddress[] = "127.0.0.1:50050";
 // What main reads from the environment.
 struct CommandEnvironment {
   std::string address;            // $PHYLLO_ADDRESS
-  std::string working_directory;  // $BUILD_WORKING_DIRECTORY, where `bazel run` was called; empty: the current one
+  std::string working_directory;  // $BUILD_WORKING_DIRECTORY, where `bazel run` was called; empty:
+                                  // the current one
 };
 
-// Parses `arguments` (without the program's name). Model paths come back absolute or relative to the current folder. INVALID_ARGUMENT with a
-// sentence for people if something is unknown, missing or cannot be read.
-absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments, const CommandEnvironment& environment);
+// Parses `arguments` (without the program's name). Model paths come back absolute or relative to
+// the current folder. INVALID_ARGUMENT with a sentence for people if something is unknown, missing
+// or cannot be read.
+absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments,
+                                             const CommandEnvironment& environment);
 
 }  // namespace phyllo
 

@@ -16,7 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 template <typename Options>
-Options Parse(const std::vector<std::string>& arguments, const CommandEnvironment& environment = {}) {
+Options Parse(const std::vector<std::string>& arguments,
+              const CommandEnvironment& environment = {}) {
   const absl::StatusOr<CommandLine> command = ParseCommandLine(arguments, environment);
   EXPECT_THAT(command, IsOk());
   if (!command.ok() || !std::holds_alternative<Options>(*command)) {
@@ -26,7 +27,9 @@ Options Parse(const std::vector<std::string>& arguments, const CommandEnvironmen
   return std::get<Options>(*command);
 }
 
-absl::Status ParseError(const std::vector<std::string>& arguments) { return ParseCommandLine(arguments, {}).status(); }
+absl::Status ParseError(const std::vector<std::string>& arguments) {
+  return ParseCommandLine(arguments, {}).status();
+}
 
 TEST(CommandLineTest, RunTakesThePromptAlone) {
   const auto run = Parse<RunOptions>({"run", "Once upon a time"});
@@ -42,20 +45,26 @@ TEST(CommandLineTest, RunTakesModelAndPrompt) {
   EXPECT_EQ(run.prompt, "hello");
 }
 
-TEST(CommandLineTest, RunTakesDashAsPrompt) { EXPECT_EQ(Parse<RunOptions>({"run", "-"}).prompt, "-"); }
+TEST(CommandLineTest, RunTakesDashAsPrompt) {
+  EXPECT_EQ(Parse<RunOptions>({"run", "-"}).prompt, "-");
+}
 
 TEST(CommandLineTest, RunTakesAPromptThatLooksLikeAnOptionAfterTwoDashes) {
   EXPECT_EQ(Parse<RunOptions>({"run", "--", "--json"}).prompt, "--json");
 }
 
 TEST(CommandLineTest, RunNeedsAPrompt) {
-  EXPECT_THAT(ParseError({"run"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("prompt is needed")));
+  EXPECT_THAT(ParseError({"run"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("prompt is needed")));
 }
 
-TEST(CommandLineTest, RunRefusesAThirdWord) { EXPECT_THAT(ParseError({"run", "a", "b", "c"}), StatusIs(absl::StatusCode::kInvalidArgument)); }
+TEST(CommandLineTest, RunRefusesAThirdWord) {
+  EXPECT_THAT(ParseError({"run", "a", "b", "c"}), StatusIs(absl::StatusCode::kInvalidArgument));
+}
 
 TEST(CommandLineTest, RunRefusesAThirdWordAfterTwoDashes) {
-  EXPECT_THAT(ParseError({"run", "a", "b", "--", "c"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"c\"")));
+  EXPECT_THAT(ParseError({"run", "a", "b", "--", "c"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"c\"")));
 }
 
 TEST(CommandLineTest, SettingsMayStandBeforeAndAfterThePrompt) {
@@ -72,7 +81,10 @@ TEST(CommandLineTest, ARepeatableSettingTakesOneValueEachTime) {
 }
 
 TEST(CommandLineTest, NegativeValuesAreValues) {
-  EXPECT_EQ(Parse<RunOptions>({"run", "--presence-penalty", "-1.5", "x"}).request.sampling().presence_penalty(), -1.5f);
+  EXPECT_EQ(Parse<RunOptions>({"run", "--presence-penalty", "-1.5", "x"})
+                .request.sampling()
+                .presence_penalty(),
+            -1.5f);
 }
 
 TEST(CommandLineTest, BooleanSettingsTakeNoValue) {
@@ -88,37 +100,50 @@ TEST(CommandLineTest, ABooleanSettingCanBeTurnedOff) {
 }
 
 TEST(CommandLineTest, WrongValueNamesTheFlag) {
-  EXPECT_THAT(ParseError({"run", "--top-k", "many", "x"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--top-k: \"many\"")));
+  EXPECT_THAT(ParseError({"run", "--top-k", "many", "x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--top-k: \"many\"")));
 }
 
 TEST(CommandLineTest, UnknownFlagIsNamed) {
-  EXPECT_THAT(ParseError({"run", "--temprature", "1", "x"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--temprature")));
+  EXPECT_THAT(ParseError({"run", "--temprature", "1", "x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--temprature")));
 }
 
-TEST(CommandLineTest, SystemImpliesChat) { EXPECT_TRUE(Parse<RunOptions>({"run", "--system", "Be brief.", "x"}).chat); }
+TEST(CommandLineTest, SystemImpliesChat) {
+  EXPECT_TRUE(Parse<RunOptions>({"run", "--system", "Be brief.", "x"}).chat);
+}
 
-TEST(CommandLineTest, TimeoutIsRead) { EXPECT_EQ(Parse<RunOptions>({"run", "--timeout", "30s", "x"}).timeout, absl::Seconds(30)); }
+TEST(CommandLineTest, TimeoutIsRead) {
+  EXPECT_EQ(Parse<RunOptions>({"run", "--timeout", "30s", "x"}).timeout, absl::Seconds(30));
+}
 
 TEST(CommandLineTest, TimeoutMustBeATime) {
-  EXPECT_THAT(ParseError({"run", "--timeout", "soon", "x"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--timeout")));
+  EXPECT_THAT(ParseError({"run", "--timeout", "soon", "x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--timeout")));
 }
 
 TEST(CommandLineTest, ModelPathsAreSeenFromTheUsersFolder) {
   const CommandEnvironment environment = {"", "/home/user"};
-  EXPECT_EQ(Parse<RunOptions>({"run", "models/x", "hello"}, environment).target.model, "/home/user/models/x");
-  EXPECT_EQ(Parse<RunOptions>({"run", "/models/x", "hello"}, environment).target.model, "/models/x");
+  EXPECT_EQ(Parse<RunOptions>({"run", "models/x", "hello"}, environment).target.model,
+            "/home/user/models/x");
+  EXPECT_EQ(Parse<RunOptions>({"run", "/models/x", "hello"}, environment).target.model,
+            "/models/x");
   EXPECT_EQ(Parse<InspectOptions>({"inspect", "../x"}, environment).model, "/home/x");
 }
 
 TEST(CommandLineTest, ServiceFlagsGoToTheirService) {
-  const auto up = Parse<UpOptions>({"up", "--threads", "2", "--flag", "gateway.max_waiting=5", "--flag", "transformer.x=y"});
-  EXPECT_THAT(up.target.service_flags[static_cast<int>(ServiceKind::kTransformer)], ElementsAre("--threads=2", "--x=y"));
-  EXPECT_THAT(up.target.service_flags[static_cast<int>(ServiceKind::kGateway)], ElementsAre("--max_waiting=5"));
+  const auto up = Parse<UpOptions>(
+      {"up", "--threads", "2", "--flag", "gateway.max_waiting=5", "--flag", "transformer.x=y"});
+  EXPECT_THAT(up.target.service_flags[static_cast<int>(ServiceKind::kTransformer)],
+              ElementsAre("--threads=2", "--x=y"));
+  EXPECT_THAT(up.target.service_flags[static_cast<int>(ServiceKind::kGateway)],
+              ElementsAre("--max_waiting=5"));
   EXPECT_THAT(up.target.service_flags[static_cast<int>(ServiceKind::kTokenizer)], IsEmpty());
 }
 
 TEST(CommandLineTest, ServiceFlagOfNoServiceIsRefused) {
-  EXPECT_THAT(ParseError({"up", "--flag", "engine.x=y"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("engine.x=y")));
+  EXPECT_THAT(ParseError({"up", "--flag", "engine.x=y"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("engine.x=y")));
 }
 
 TEST(CommandLineTest, AddressComesFromTheFlagThenTheEnvironmentThenTheDefault) {
@@ -136,14 +161,18 @@ TEST(CommandLineTest, GenerateWithAModelNeedsNoAddress) {
 }
 
 TEST(CommandLineTest, GenerateRefusesModelAndAddress) {
-  EXPECT_THAT(ParseError({"generate", "--model", "/m", "--address", "a:1", "x"}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ParseError({"generate", "--model", "/m", "--address", "a:1", "x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(CommandLineTest, GenerateTakesIds) { EXPECT_THAT(Parse<GenerateOptions>({"generate", "--ids", "1, 2,3"}).ids, ElementsAre(1, 2, 3)); }
+TEST(CommandLineTest, GenerateTakesIds) {
+  EXPECT_THAT(Parse<GenerateOptions>({"generate", "--ids", "1, 2,3"}).ids, ElementsAre(1, 2, 3));
+}
 
 TEST(CommandLineTest, GenerateNeedsExactlyOnePrompt) {
   EXPECT_THAT(ParseError({"generate"}), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(ParseError({"generate", "x", "--json-lines"}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ParseError({"generate", "x", "--json-lines"}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(CommandLineTest, DetokenizeTakesManyIds) {
@@ -153,7 +182,8 @@ TEST(CommandLineTest, DetokenizeTakesManyIds) {
 }
 
 TEST(CommandLineTest, DetokenizeRefusesWhatIsNoId) {
-  EXPECT_THAT(ParseError({"detokenize", "one"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"one\" is no token id")));
+  EXPECT_THAT(ParseError({"detokenize", "one"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"one\" is no token id")));
 }
 
 TEST(CommandLineTest, TokenizeCanLeaveOutAddedTokens) {
@@ -162,25 +192,29 @@ TEST(CommandLineTest, TokenizeCanLeaveOutAddedTokens) {
 }
 
 TEST(CommandLineTest, ChatReadsItsOptions) {
-  const auto chat = Parse<ChatOptions>({"chat", "/m", "--system", "Be brief.", "--temperature", "0.5"});
+  const auto chat =
+      Parse<ChatOptions>({"chat", "/m", "--system", "Be brief.", "--temperature", "0.5"});
   EXPECT_EQ(chat.target.model, "/m");
   EXPECT_EQ(chat.system, "Be brief.");
   EXPECT_EQ(chat.request.sampling().temperature(), 0.5f);
 }
 
 TEST(CommandLineTest, ACommandIsNeeded) {
-  EXPECT_THAT(ParseError({}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a command is needed")));
+  EXPECT_THAT(ParseError({}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a command is needed")));
 }
 
 TEST(CommandLineTest, MainHelpListsCommandsAndExitCodes) {
   const std::string text = Parse<HelpOptions>({"--help"}).text;
-  for (const char* const word : {"run", "chat", "up", "generate", "tokenize", "detokenize", "inspect", "ps", "Exit codes", "130"}) {
+  for (const char* const word : {"run", "chat", "up", "generate", "tokenize", "detokenize",
+                                 "inspect", "ps", "Exit codes", "130"}) {
     EXPECT_THAT(text, HasSubstr(word));
   }
 }
 
 TEST(CommandLineTest, EveryCommandHelpsWithExamplesEvenIfSomethingIsMissing) {
-  for (const char* const name : {"run", "chat", "up", "generate", "tokenize", "detokenize", "inspect", "ps"}) {
+  for (const char* const name :
+       {"run", "chat", "up", "generate", "tokenize", "detokenize", "inspect", "ps"}) {
     const std::string text = Parse<HelpOptions>({name, "--help"}).text;
     EXPECT_THAT(text, HasSubstr(std::string("Usage: phyllo ") + name));
     EXPECT_THAT(text, HasSubstr("Examples:"));
@@ -188,7 +222,9 @@ TEST(CommandLineTest, EveryCommandHelpsWithExamplesEvenIfSomethingIsMissing) {
   }
 }
 
-TEST(CommandLineTest, VersionIsShown) { EXPECT_THAT(Parse<HelpOptions>({"--version"}).text, HasSubstr("phyllo ")); }
+TEST(CommandLineTest, VersionIsShown) {
+  EXPECT_THAT(Parse<HelpOptions>({"--version"}).text, HasSubstr("phyllo "));
+}
 
 }  // namespace
 }  // namespace phyllo

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
-#include "clients/cli/exit_code.h"
-#include "clients/cli/proto_json.h"
+#include "clients/cli/request/proto_json.h"
+#include "clients/cli/terminal/exit_code.h"
 #include "clients/cpp/testing/fake_gateway.h"
 #include "clients/launcher/temporary_folder.h"
 #include "gmock/gmock.h"
@@ -25,16 +25,21 @@ using ::testing::StartsWith;
 // Commands against a fake gateway; nothing is a terminal.
 class CommandsTest : public ::testing::Test {
  protected:
-  nlohmann::ordered_json OutAsJson() { return nlohmann::ordered_json::parse(out_.str(), nullptr, false); }
+  nlohmann::ordered_json OutAsJson() {
+    return nlohmann::ordered_json::parse(out_.str(), nullptr, false);
+  }
 
   // Answers every request with the text it brought.
   void Echo() {
-    gateway_.on_generate = [this](grpc::ServerContext&, const gateway::v1::GenerateRequest& request, FakeGateway::GenerateWriter& writer) {
+    gateway_.on_generate = [this](grpc::ServerContext&, const gateway::v1::GenerateRequest& request,
+                                  FakeGateway::GenerateWriter& writer) {
       {
         absl::MutexLock lock(&mutex_);
         requests_.push_back(request);
       }
-      const std::string text = request.has_chat() ? request.chat().messages(request.chat().messages_size() - 1).content() : request.text();
+      const std::string text =
+          request.has_chat() ? request.chat().messages(request.chat().messages_size() - 1).content()
+                             : request.text();
       if (text == "fail") return ToGrpcStatus(absl::InternalError("it failed"));
       writer.Write(DeltaMessage("<" + text + ">"));
       writer.Write(FinishedMessage());
@@ -156,7 +161,10 @@ TEST_F(CommandsTest, GenerateGoesOnAfterALineThatFails) {
   GenerateOptions options;
   options.run = Prompt("");
   options.json_lines = true;
-  in_ << "no json\n" << R"({"text": "fail"})" << "\n" << R"({"text": "a"})";
+  in_ << "no json\n"
+      << R"({"text": "fail"})"
+      << "\n"
+      << R"({"text": "a"})";
 
   EXPECT_EQ(GenerateCommand(options, terminal_, interrupts_), kExitError);
 
@@ -204,7 +212,8 @@ TEST_F(CommandsTest, ChatForgetsATurnThatFailed) {
 
 TEST_F(CommandsTest, ChatCommandsChangeWhatIsSent) {
   Echo();
-  ChatLines({"one", "/reset", "/system Be brief.", "/set temperature 0", "two", "/unset temperature", "/system", "three"});
+  ChatLines({"one", "/reset", "/system Be brief.", "/set temperature 0", "two",
+             "/unset temperature", "/system", "three"});
   EXPECT_EQ(requests_[1].chat().messages(0).content(), "Be brief.");
   EXPECT_EQ(requests_[1].chat().messages_size(), 2);
   EXPECT_TRUE(requests_[1].sampling().has_temperature());
@@ -233,7 +242,8 @@ TEST_F(CommandsTest, ChatNamesAnUnknownCommand) {
 }
 
 TEST_F(CommandsTest, TokenizeShowsIdsWithTheirBytes) {
-  gateway_.on_tokenize = [](const gateway::v1::TokenizeRequest& request, gateway::v1::TokenizeResponse& response) {
+  gateway_.on_tokenize = [](const gateway::v1::TokenizeRequest& request,
+                            gateway::v1::TokenizeResponse& response) {
     response.add_token_ids(7);
     response.add_tokens(request.text());
     response.add_token_ids(8);
@@ -249,7 +259,8 @@ TEST_F(CommandsTest, TokenizeShowsIdsWithTheirBytes) {
 }
 
 TEST_F(CommandsTest, DetokenizeShowsTheText) {
-  gateway_.on_detokenize = [](const gateway::v1::DetokenizeRequest& request, gateway::v1::DetokenizeResponse& response) {
+  gateway_.on_detokenize = [](const gateway::v1::DetokenizeRequest& request,
+                              gateway::v1::DetokenizeResponse& response) {
     response.set_text("ids: " + std::to_string(request.token_ids_size()));
     return grpc::Status::OK;
   };
@@ -262,7 +273,8 @@ TEST_F(CommandsTest, DetokenizeShowsTheText) {
 }
 
 TEST_F(CommandsTest, PsListsTheGatewayAndItsBackends) {
-  gateway_.on_get_model = [](const gateway::v1::GetModelRequest&, gateway::v1::GetModelResponse& response) {
+  gateway_.on_get_model = [](const gateway::v1::GetModelRequest&,
+                             gateway::v1::GetModelResponse& response) {
     gateway::v1::Backend& backend = *response.add_backends();
     backend.set_service("transformer");
     backend.set_address("unix:/x/transformer.sock");
@@ -277,7 +289,8 @@ TEST_F(CommandsTest, PsListsTheGatewayAndItsBackends) {
 }
 
 TEST_F(CommandsTest, PsWritesJson) {
-  gateway_.on_get_model = [](const gateway::v1::GetModelRequest&, gateway::v1::GetModelResponse& response) {
+  gateway_.on_get_model = [](const gateway::v1::GetModelRequest&,
+                             gateway::v1::GetModelResponse& response) {
     response.set_model("demo");
     return grpc::Status::OK;
   };

@@ -1,4 +1,5 @@
-// --json-lines: workers take the next line of input under a lock, and the main thread writes the results in the order of the lines.
+// --json-lines: workers take the next line of input under a lock, and the main thread writes the
+// results in the order of the lines.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -15,11 +16,11 @@
 #include "absl/synchronization/mutex.h"
 #include "clients/cli/answer.h"
 #include "clients/cli/commands.h"
-#include "clients/cli/exit_code.h"
 #include "clients/cli/prompt_text.h"
-#include "clients/cli/proto_json.h"
+#include "clients/cli/request/proto_json.h"
 #include "clients/cli/session.h"
 #include "clients/cli/single_answer.h"
+#include "clients/cli/terminal/exit_code.h"
 
 namespace phyllo {
 namespace {
@@ -35,13 +36,15 @@ class LineSource {
  public:
   LineSource(std::istream& in, const Interrupts& interrupts) : interrupts_(interrupts), in_(in) {}
 
-  // The index of the line among those handed out, and the line; no value at the end or after an interrupt.
+  // The index of the line among those handed out, and the line; no value at the end or after an
+  // interrupt.
   std::optional<std::pair<int64_t, InputLine>> Next() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     std::string text;
     while (!interrupts_.interrupted() && std::getline(in_, text)) {
       ++line_number_;
-      if (!absl::StripAsciiWhitespace(text).empty()) return std::make_pair(next_index_++, InputLine{line_number_, std::move(text)});
+      if (!absl::StripAsciiWhitespace(text).empty())
+        return std::make_pair(next_index_++, InputLine{line_number_, std::move(text)});
     }
     return std::nullopt;
   }
@@ -69,7 +72,8 @@ class ResultQueue {
     --worker_count_;
   }
 
-  // The results in the order of their indexes; blocks. No value when all workers have ended and nothing is left.
+  // The results in the order of their indexes; blocks. No value when all workers have ended and
+  // nothing is left.
   std::optional<nlohmann::ordered_json> Take() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(this, &ResultQueue::CanTake));
@@ -82,7 +86,9 @@ class ResultQueue {
   }
 
  private:
-  bool CanTake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return worker_count_ == 0 || results_.count(next_index_) > 0; }
+  bool CanTake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return worker_count_ == 0 || results_.count(next_index_) > 0;
+  }
 
   absl::Mutex mutex_;
   int worker_count_ ABSL_GUARDED_BY(mutex_);
@@ -91,22 +97,27 @@ class ResultQueue {
 };
 
 // The answer to one line, or its error.
-nlohmann::ordered_json AnswerLine(const InputLine& line, const GenerateOptions& options, Session& session, Interrupts& interrupts) {
+nlohmann::ordered_json AnswerLine(const InputLine& line, const GenerateOptions& options,
+                                  Session& session, Interrupts& interrupts) {
   gateway::v1::GenerateRequest request = options.run.request;
   const absl::Status parsed = MergeFromJson(line.text, request);
-  if (!parsed.ok()) return ErrorToJson(absl::InvalidArgumentError(absl::StrCat("line ", line.number, ": ", parsed.message())));
-  Answer answer =
-      Generate(session.client(), request, {.timeout = options.run.timeout}, interrupts, [](const gateway::v1::GenerateResponse&) {});
+  if (!parsed.ok())
+    return ErrorToJson(
+        absl::InvalidArgumentError(absl::StrCat("line ", line.number, ": ", parsed.message())));
+  Answer answer = Generate(session.client(), request, {.timeout = options.run.timeout}, interrupts,
+                           [](const gateway::v1::GenerateResponse&) {});
   return answer.status.ok() ? ToJson(answer.response) : ErrorToJson(answer.status);
 }
 
-int AnswerLines(const GenerateOptions& options, Session& session, Terminal& terminal, Interrupts& interrupts) {
+int AnswerLines(const GenerateOptions& options, Session& session, Terminal& terminal,
+                Interrupts& interrupts) {
   LineSource lines(terminal.in, interrupts);
   ResultQueue results(options.concurrency);
   std::vector<std::thread> workers;
   for (int i = 0; i < options.concurrency; ++i) {
     workers.emplace_back([&] {
-      while (const auto line = lines.Next()) results.Put(line->first, AnswerLine(line->second, options, session, interrupts));
+      while (const auto line = lines.Next())
+        results.Put(line->first, AnswerLine(line->second, options, session, interrupts));
       results.WorkerEnds();
     });
   }
@@ -130,10 +141,12 @@ int GenerateCommand(const GenerateOptions& options, Terminal& terminal, Interrup
     request.mutable_token_ids()->mutable_ids()->Add(options.ids.begin(), options.ids.end());
   }
   int exit_code = kExitOk;
-  const std::unique_ptr<Session> session = Session::Open(options.run.target, options.run.json, terminal, interrupts, exit_code);
+  const std::unique_ptr<Session> session =
+      Session::Open(options.run.target, options.run.json, terminal, interrupts, exit_code);
   if (session == nullptr) return exit_code;
-  return options.json_lines ? AnswerLines(options, *session, terminal, interrupts)
-                            : AnswerOnce(*session, std::move(request), options.run, terminal, interrupts);
+  return options.json_lines
+             ? AnswerLines(options, *session, terminal, interrupts)
+             : AnswerOnce(*session, std::move(request), options.run, terminal, interrupts);
 }
 
 }  // namespace phyllo

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "clients/cli/exit_code.h"
-#include "clients/cli/proto_json.h"
+#include "clients/cli/request/proto_json.h"
 #include "clients/cli/session.h"
+#include "clients/cli/terminal/exit_code.h"
 #include "clients/launcher/service_binaries.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/checkpoint.h"
@@ -58,7 +58,9 @@ nlohmann::ordered_json SummaryToJson(const ModelSummary& summary) {
 int InspectCommand(const InspectOptions& options, Terminal& terminal) {
   const absl::StatusOr<ModelSummary> summary = ReadSummary(options.model);
   if (!summary.ok()) return Fail(summary.status(), kExitModel, options.json, terminal);
-  terminal.out << (options.json ? DumpJson(SummaryToJson(*summary)) + "\n" : FormatModelSummary(*summary, options.all_layers)) << std::flush;
+  terminal.out << (options.json ? DumpJson(SummaryToJson(*summary)) + "\n"
+                                : FormatModelSummary(*summary, options.all_layers))
+               << std::flush;
   return kExitOk;
 }
 

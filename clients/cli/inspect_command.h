@@ -1,9 +1,10 @@
-// `phyllo inspect`: reads a model folder on this machine, and is therefore the one client that sees the model library.
+// `phyllo inspect`: reads a model folder on this machine, and is therefore the one client that sees
+// the model library.
 #ifndef PHYLLO_CLIENTS_CLI_INSPECT_COMMAND_H_
 #define PHYLLO_CLIENTS_CLI_INSPECT_COMMAND_H_
 
 #include "clients/cli/command_line.h"
-#include "clients/cli/terminal.h"
+#include "clients/cli/terminal/terminal.h"
 
 namespace phyllo {
 

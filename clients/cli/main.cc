@@ -9,11 +9,11 @@
 
 #include "clients/cli/command_line.h"
 #include "clients/cli/commands.h"
-#include "clients/cli/exit_code.h"
 #include "clients/cli/inspect_command.h"
-#include "clients/cli/interrupts.h"
-#include "clients/cli/line_reader.h"
-#include "clients/cli/terminal.h"
+#include "clients/cli/terminal/exit_code.h"
+#include "clients/cli/terminal/interrupts.h"
+#include "clients/cli/terminal/line_reader.h"
+#include "clients/cli/terminal/terminal.h"
 
 namespace phyllo {
 namespace {
@@ -31,23 +31,36 @@ struct Dispatcher {
     terminal.out << options.text << std::flush;
     return kExitOk;
   }
-  int operator()(const RunOptions& options) const { return RunCommand(options, terminal, interrupts); }
+  int operator()(const RunOptions& options) const {
+    return RunCommand(options, terminal, interrupts);
+  }
   int operator()(const ChatOptions& options) const {
     LineReader reader(STDIN_FILENO, interrupts.event_fd());
-    return ChatCommand(options, [&reader](std::string& line) { return reader.ReadLine(line); }, terminal, interrupts);
+    return ChatCommand(
+        options, [&reader](std::string& line) { return reader.ReadLine(line); }, terminal,
+        interrupts);
   }
-  int operator()(const UpOptions& options) const { return UpCommand(options, terminal, interrupts); }
-  int operator()(const GenerateOptions& options) const { return GenerateCommand(options, terminal, interrupts); }
-  int operator()(const TokenizeOptions& options) const { return TokenizeCommand(options, terminal, interrupts); }
+  int operator()(const UpOptions& options) const {
+    return UpCommand(options, terminal, interrupts);
+  }
+  int operator()(const GenerateOptions& options) const {
+    return GenerateCommand(options, terminal, interrupts);
+  }
+  int operator()(const TokenizeOptions& options) const {
+    return TokenizeCommand(options, terminal, interrupts);
+  }
   int operator()(const InspectOptions& options) const { return InspectCommand(options, terminal); }
   int operator()(const PsOptions& options) const { return PsCommand(options, terminal); }
 };
 
 int Main(int argc, char** argv) {
   Interrupts interrupts;
-  Terminal terminal = {std::cin, std::cout, std::cerr, isatty(STDIN_FILENO) != 0, isatty(STDERR_FILENO) != 0};
-  const CommandEnvironment environment = {Environment("PHYLLO_ADDRESS"), Environment("BUILD_WORKING_DIRECTORY")};
-  const absl::StatusOr<CommandLine> command = ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc), environment);
+  Terminal terminal = {std::cin, std::cout, std::cerr, isatty(STDIN_FILENO) != 0,
+                       isatty(STDERR_FILENO) != 0};
+  const CommandEnvironment environment = {Environment("PHYLLO_ADDRESS"),
+                                          Environment("BUILD_WORKING_DIRECTORY")};
+  const absl::StatusOr<CommandLine> command =
+      ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc), environment);
   if (!command.ok()) {
     terminal.err << "phyllo: " << command.status().message() << "\nTry phyllo --help." << std::endl;
     return kExitUsage;

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "clients/cli/exit_code.h"
-#include "clients/cli/progress_line.h"
-#include "clients/cli/proto_json.h"
+#include "clients/cli/request/proto_json.h"
+#include "clients/cli/terminal/exit_code.h"
+#include "clients/cli/terminal/progress_line.h"
 #include "model/base/status_macros.h"
 
 namespace phyllo {
@@ -19,7 +19,9 @@ std::string FolderName(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LocalServices>> StartServices(const TargetOptions& target, const std::string& listen, Terminal& terminal,
+absl::StatusOr<std::unique_ptr<LocalServices>> StartServices(const TargetOptions& target,
+                                                             const std::string& listen,
+                                                             Terminal& terminal,
                                                              Interrupts& interrupts) {
   LocalServicesOptions options;
   options.gateway_address = listen;
@@ -35,14 +37,17 @@ absl::StatusOr<std::unique_ptr<LocalServices>> StartServices(const TargetOptions
   options.binaries = *binaries;
   const std::string name = FolderName(options.model_folder);
   ProgressLine line(terminal);
-  return LocalServices::Start(options, [&](const LaunchProgress& progress) { line.Show(DescribeLaunch(name, progress)); });
+  return LocalServices::Start(
+      options, [&](const LaunchProgress& progress) { line.Show(DescribeLaunch(name, progress)); });
 }
 
-std::unique_ptr<Session> Session::Open(const TargetOptions& target, bool json, Terminal& terminal, Interrupts& interrupts, int& exit_code) {
+std::unique_ptr<Session> Session::Open(const TargetOptions& target, bool json, Terminal& terminal,
+                                       Interrupts& interrupts, int& exit_code) {
   std::unique_ptr<LocalServices> services;
   std::string address = target.address;
   if (address.empty()) {
-    absl::StatusOr<std::unique_ptr<LocalServices>> started = StartServices(target, "", terminal, interrupts);
+    absl::StatusOr<std::unique_ptr<LocalServices>> started =
+        StartServices(target, "", terminal, interrupts);
     if (!started.ok()) {
       exit_code = Fail(started.status(), ExitCodeOfStart(started.status()), json, terminal);
       return nullptr;

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "clients/cli/commands.h"
-#include "clients/cli/exit_code.h"
-#include "clients/cli/proto_json.h"
+#include "clients/cli/request/proto_json.h"
 #include "clients/cli/session.h"
-#include "clients/cli/text_table.h"
+#include "clients/cli/terminal/exit_code.h"
+#include "clients/cli/terminal/text_table.h"
 
 namespace phyllo {
 namespace {
@@ -17,14 +17,16 @@ void WriteAddresses(const LocalServices& services, bool json, Terminal& terminal
   if (json) {
     nlohmann::ordered_json object;
     for (const ServiceKind kind : kAllServiceKinds) {
-      object[std::string(ServiceName(kind))] = {{"address", services.address(kind)}, {"pid", services.pid(kind)}};
+      object[std::string(ServiceName(kind))] = {{"address", services.address(kind)},
+                                                {"pid", services.pid(kind)}};
     }
     terminal.out << DumpJson(object) << std::endl;
     return;
   }
   std::vector<std::vector<std::string>> rows = {{"SERVICE", "PID", "ADDRESS"}};
   for (const ServiceKind kind : kAllServiceKinds) {
-    rows.push_back({std::string(ServiceName(kind)), std::to_string(services.pid(kind)), services.address(kind)});
+    rows.push_back({std::string(ServiceName(kind)), std::to_string(services.pid(kind)),
+                    services.address(kind)});
   }
   terminal.out << FormatTable(rows) << std::flush;
 }
@@ -32,8 +34,10 @@ void WriteAddresses(const LocalServices& services, bool json, Terminal& terminal
 }  // namespace
 
 int UpCommand(const UpOptions& options, Terminal& terminal, Interrupts& interrupts) {
-  const absl::StatusOr<std::unique_ptr<LocalServices>> services = StartServices(options.target, options.listen, terminal, interrupts);
-  if (!services.ok()) return Fail(services.status(), ExitCodeOfStart(services.status()), options.json, terminal);
+  const absl::StatusOr<std::unique_ptr<LocalServices>> services =
+      StartServices(options.target, options.listen, terminal, interrupts);
+  if (!services.ok())
+    return Fail(services.status(), ExitCodeOfStart(services.status()), options.json, terminal);
   WriteAddresses(**services, options.json, terminal);
   if (terminal.err_is_terminal) terminal.err << "Ready. Ctrl-C stops the services." << std::endl;
   while (!interrupts.interrupted()) {

@@ -15,7 +15,8 @@ class AnswerCollector {
  public:
   // Takes the next message of the stream.
   void Add(const gateway::v1::GenerateResponse& message);
-  // What has come so far, by choice index; a choice that is not finished has no `finished`. Leaves the collector empty.
+  // What has come so far, by choice index; a choice that is not finished has no `finished`. Leaves
+  // the collector empty.
   gateway::v1::GenerateUnaryResponse TakeAnswer();
 
  private:

@@ -28,7 +28,8 @@ TEST(AnswerCollectorTest, JoinsTextAndIdsOfDeltas) {
 
 TEST(AnswerCollectorTest, OrdersChoicesByIndex) {
   AnswerCollector collector;
-  for (const auto& message : {DeltaMessage("second", 1), DeltaMessage("first", 0), FinishedMessage(1), FinishedMessage(0)}) {
+  for (const auto& message : {DeltaMessage("second", 1), DeltaMessage("first", 0),
+                              FinishedMessage(1), FinishedMessage(0)}) {
     collector.Add(message);
   }
   const gateway::v1::GenerateUnaryResponse answer = collector.TakeAnswer();

@@ -19,7 +19,8 @@ using gateway::v1::GatewayService;
 using gateway::v1::GenerateResponse;
 
 void Prepare(const CallOptions& options, grpc::ClientContext& context) {
-  if (options.timeout != absl::InfiniteDuration()) context.set_deadline(absl::ToChronoTime(absl::Now() + options.timeout));
+  if (options.timeout != absl::InfiniteDuration())
+    context.set_deadline(absl::ToChronoTime(absl::Now() + options.timeout));
   context.set_wait_for_ready(options.wait_for_ready);
 }
 
@@ -27,16 +28,19 @@ void Prepare(const CallOptions& options, grpc::ClientContext& context) {
 absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
   absl::Status converted = FromGrpcStatus(status);
   if (!absl::IsUnavailable(converted)) return converted;
-  absl::Status named(converted.code(), absl::StrCat("gateway at ", address, ": ", converted.message()));
-  converted.ForEachPayload([&named](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
+  absl::Status named(converted.code(),
+                     absl::StrCat("gateway at ", address, ": ", converted.message()));
+  converted.ForEachPayload([&named](absl::string_view url, const absl::Cord& payload) {
+    named.SetPayload(url, payload);
+  });
   return named;
 }
 
 class RpcGenerateStream final : public GenerateStream {
  public:
   // The call's context holds the channel, so the stream may outlive the client.
-  RpcGenerateStream(GatewayService::Stub& stub, std::string address, const gateway::v1::GenerateRequest& request,
-                    const CallOptions& options)
+  RpcGenerateStream(GatewayService::Stub& stub, std::string address,
+                    const gateway::v1::GenerateRequest& request, const CallOptions& options)
       : address_(std::move(address)) {
     Prepare(options, context_);
     reader_ = stub.Generate(&context_, request);
@@ -73,7 +77,9 @@ class RpcGenerateStream final : public GenerateStream {
 struct Client::Connection {
   // Calls one unary method.
   template <typename Request, typename Response>
-  absl::StatusOr<Response> Call(grpc::Status (GatewayService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+  absl::StatusOr<Response> Call(grpc::Status (GatewayService::Stub::*method)(grpc::ClientContext*,
+                                                                             const Request&,
+                                                                             Response*),
                                 const Request& request, const CallOptions& options) {
     grpc::ClientContext context;
     Prepare(options, context);
@@ -88,21 +94,26 @@ struct Client::Connection {
 };
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address) {
-  if (address.empty()) return absl::InvalidArgumentError("the gateway's address is empty; expected host:port or unix:PATH");
-  return std::unique_ptr<Client>(
-      new Client(std::unique_ptr<Connection>(new Connection{address, GatewayService::NewStub(CreateChannel(address))})));
+  if (address.empty())
+    return absl::InvalidArgumentError(
+        "the gateway's address is empty; expected host:port or unix:PATH");
+  return std::unique_ptr<Client>(new Client(std::unique_ptr<Connection>(
+      new Connection{address, GatewayService::NewStub(CreateChannel(address))})));
 }
 
 Client::Client(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
 
 Client::~Client() = default;
 
-std::unique_ptr<GenerateStream> Client::StreamGenerate(const gateway::v1::GenerateRequest& request, const CallOptions& options) {
-  return std::make_unique<RpcGenerateStream>(*connection_->stub, connection_->address, request, options);
+std::unique_ptr<GenerateStream> Client::StreamGenerate(const gateway::v1::GenerateRequest& request,
+                                                       const CallOptions& options) {
+  return std::make_unique<RpcGenerateStream>(*connection_->stub, connection_->address, request,
+                                             options);
 }
 
-absl::StatusOr<gateway::v1::GenerateUnaryResponse> Client::Generate(const gateway::v1::GenerateRequest& request,
-                                                                    const CallOptions& options, GenerateObserver observer) {
+absl::StatusOr<gateway::v1::GenerateUnaryResponse> Client::Generate(
+    const gateway::v1::GenerateRequest& request, const CallOptions& options,
+    GenerateObserver observer) {
   const std::unique_ptr<GenerateStream> stream = StreamGenerate(request, options);
   AnswerCollector collector;
   while (true) {
@@ -114,7 +125,8 @@ absl::StatusOr<gateway::v1::GenerateUnaryResponse> Client::Generate(const gatewa
   return collector.TakeAnswer();
 }
 
-absl::StatusOr<gateway::v1::ScoreResponse> Client::Score(const gateway::v1::ScoreRequest& request, const CallOptions& options) {
+absl::StatusOr<gateway::v1::ScoreResponse> Client::Score(const gateway::v1::ScoreRequest& request,
+                                                         const CallOptions& options) {
   grpc::ClientContext context;
   Prepare(options, context);
   const auto reader = connection_->stub->Score(&context, request);
@@ -124,33 +136,38 @@ absl::StatusOr<gateway::v1::ScoreResponse> Client::Score(const gateway::v1::Scor
   return all;
 }
 
-absl::StatusOr<gateway::v1::EmbedResponse> Client::Embed(const gateway::v1::EmbedRequest& request, const CallOptions& options) {
+absl::StatusOr<gateway::v1::EmbedResponse> Client::Embed(const gateway::v1::EmbedRequest& request,
+                                                         const CallOptions& options) {
   return connection_->Call(&GatewayService::Stub::Embed, request, options);
 }
 
-absl::StatusOr<gateway::v1::ClassifyResponse> Client::Classify(const gateway::v1::ClassifyRequest& request, const CallOptions& options) {
+absl::StatusOr<gateway::v1::ClassifyResponse> Client::Classify(
+    const gateway::v1::ClassifyRequest& request, const CallOptions& options) {
   return connection_->Call(&GatewayService::Stub::Classify, request, options);
 }
 
-absl::StatusOr<gateway::v1::TokenizeResponse> Client::Tokenize(const gateway::v1::TokenizeRequest& request, const CallOptions& options) {
+absl::StatusOr<gateway::v1::TokenizeResponse> Client::Tokenize(
+    const gateway::v1::TokenizeRequest& request, const CallOptions& options) {
   return connection_->Call(&GatewayService::Stub::Tokenize, request, options);
 }
 
-absl::StatusOr<gateway::v1::DetokenizeResponse> Client::Detokenize(const gateway::v1::DetokenizeRequest& request,
-                                                                   const CallOptions& options) {
+absl::StatusOr<gateway::v1::DetokenizeResponse> Client::Detokenize(
+    const gateway::v1::DetokenizeRequest& request, const CallOptions& options) {
   return connection_->Call(&GatewayService::Stub::Detokenize, request, options);
 }
 
-absl::StatusOr<gateway::v1::RenderChatResponse> Client::RenderChat(const gateway::v1::RenderChatRequest& request,
-                                                                   const CallOptions& options) {
+absl::StatusOr<gateway::v1::RenderChatResponse> Client::RenderChat(
+    const gateway::v1::RenderChatRequest& request, const CallOptions& options) {
   return connection_->Call(&GatewayService::Stub::RenderChat, request, options);
 }
 
 absl::StatusOr<gateway::v1::ListModelsResponse> Client::ListModels(const CallOptions& options) {
-  return connection_->Call(&GatewayService::Stub::ListModels, gateway::v1::ListModelsRequest(), options);
+  return connection_->Call(&GatewayService::Stub::ListModels, gateway::v1::ListModelsRequest(),
+                           options);
 }
 
-absl::StatusOr<gateway::v1::GetModelResponse> Client::GetModel(const gateway::v1::GetModelRequest& request, const CallOptions& options) {
+absl::StatusOr<gateway::v1::GetModelResponse> Client::GetModel(
+    const gateway::v1::GetModelRequest& request, const CallOptions& options) {
   return connection_->Call(&GatewayService::Stub::GetModel, request, options);
 }
 

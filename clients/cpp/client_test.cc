@@ -22,7 +22,9 @@ using ::testing::Optional;
 
 class ClientTest : public ::testing::Test {
  protected:
-  void SetUp() override { PHYLLO_ASSERT_OK_AND_ASSIGN(client_, Client::Connect(gateway_.address())); }
+  void SetUp() override {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(client_, Client::Connect(gateway_.address()));
+  }
 
   static gateway::v1::GenerateRequest Prompt(const std::string& text) {
     gateway::v1::GenerateRequest request;
@@ -35,17 +37,19 @@ class ClientTest : public ::testing::Test {
 };
 
 TEST_F(ClientTest, RefusesEmptyAddress) {
-  EXPECT_THAT(Client::Connect(""), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("host:port")));
+  EXPECT_THAT(Client::Connect(""),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("host:port")));
 }
 
 TEST_F(ClientTest, GenerateShowsEveryMessageAndCollectsTheAnswer) {
   gateway_.on_generate = AnswerWith({"a ", "b"});
   std::vector<std::string> seen;
 
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const gateway::v1::GenerateUnaryResponse answer,
-                              client_->Generate(Prompt("x"), {}, [&](const gateway::v1::GenerateResponse& message) {
-                                seen.push_back(message.has_delta() ? message.delta().text() : "finished");
-                              }));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const gateway::v1::GenerateUnaryResponse answer,
+      client_->Generate(Prompt("x"), {}, [&](const gateway::v1::GenerateResponse& message) {
+        seen.push_back(message.has_delta() ? message.delta().text() : "finished");
+      }));
 
   EXPECT_THAT(seen, ElementsAre("a ", "b", "finished"));
   ASSERT_EQ(answer.choices_size(), 1);
@@ -54,14 +58,17 @@ TEST_F(ClientTest, GenerateShowsEveryMessageAndCollectsTheAnswer) {
 }
 
 TEST_F(ClientTest, GenerateKeepsInterleavedChoicesApart) {
-  gateway_.on_generate = [](grpc::ServerContext&, const auto&, FakeGateway::GenerateWriter& writer) {
-    for (const auto& message : {DeltaMessage("B", 1), DeltaMessage("A", 0), DeltaMessage("b", 1), FinishedMessage(1), FinishedMessage(0)}) {
+  gateway_.on_generate = [](grpc::ServerContext&, const auto&,
+                            FakeGateway::GenerateWriter& writer) {
+    for (const auto& message : {DeltaMessage("B", 1), DeltaMessage("A", 0), DeltaMessage("b", 1),
+                                FinishedMessage(1), FinishedMessage(0)}) {
       writer.Write(message);
     }
     return grpc::Status::OK;
   };
 
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const gateway::v1::GenerateUnaryResponse answer, client_->Generate(Prompt("x")));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const gateway::v1::GenerateUnaryResponse answer,
+                              client_->Generate(Prompt("x")));
 
   ASSERT_EQ(answer.choices_size(), 2);
   EXPECT_EQ(answer.choices(0).answer().text(), "A");
@@ -70,7 +77,8 @@ TEST_F(ClientTest, GenerateKeepsInterleavedChoicesApart) {
 
 TEST_F(ClientTest, GenerateSendsTheRequestUnchanged) {
   gateway::v1::GenerateRequest received;
-  gateway_.on_generate = [&](grpc::ServerContext&, const auto& request, FakeGateway::GenerateWriter&) {
+  gateway_.on_generate = [&](grpc::ServerContext&, const auto& request,
+                             FakeGateway::GenerateWriter&) {
     received = request;
     return grpc::Status::OK;
   };
@@ -89,13 +97,15 @@ TEST_F(ClientTest, GenerateReturnsTheServersStatusWithDetails) {
 
   const auto answer = client_->Generate(Prompt("x"));
 
-  EXPECT_THAT(answer, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("must be in (0, 1], is 1.5")));
+  EXPECT_THAT(answer,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("must be in (0, 1], is 1.5")));
   EXPECT_THAT(GetInvalidField(answer.status()), Optional(Eq("sampling.top_p")));
 }
 
 TEST_F(ClientTest, GenerateReturnsTheRetryDelayOfAnOverload) {
   gateway_.on_generate = [](grpc::ServerContext&, const auto&, FakeGateway::GenerateWriter&) {
-    return ToGrpcStatus(WithRetryDelay(absl::ResourceExhaustedError("queue is full"), absl::Seconds(2)));
+    return ToGrpcStatus(
+        WithRetryDelay(absl::ResourceExhaustedError("queue is full"), absl::Seconds(2)));
   };
 
   const auto answer = client_->Generate(Prompt("x"));
@@ -106,15 +116,18 @@ TEST_F(ClientTest, GenerateReturnsTheRetryDelayOfAnOverload) {
 
 TEST_F(ClientTest, NamesTheAddressWhenNobodyListens) {
   gateway_.Stop();
-  EXPECT_THAT(client_->GetModel({}), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(gateway_.address())));
+  EXPECT_THAT(client_->GetModel({}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(gateway_.address())));
 }
 
 TEST_F(ClientTest, TimeoutEndsTheCall) {
-  gateway_.on_generate = [](grpc::ServerContext& context, const auto&, FakeGateway::GenerateWriter& writer) {
+  gateway_.on_generate = [](grpc::ServerContext& context, const auto&,
+                            FakeGateway::GenerateWriter& writer) {
     while (!context.IsCancelled()) writer.Write(DeltaMessage("x"));
     return grpc::Status::CANCELLED;
   };
-  EXPECT_THAT(client_->Generate(Prompt("x"), {.timeout = absl::Milliseconds(50)}), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(client_->Generate(Prompt("x"), {.timeout = absl::Milliseconds(50)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(ClientTest, StreamEndsOnceAndStaysEnded) {
@@ -134,7 +147,8 @@ TEST_F(ClientTest, StreamEndsOnceAndStaysEnded) {
 
 TEST_F(ClientTest, CancelFromAnotherThreadEndsTheStreamAndReachesTheServer) {
   absl::Notification server_saw_it;
-  gateway_.on_generate = [&](grpc::ServerContext& context, const auto&, FakeGateway::GenerateWriter& writer) {
+  gateway_.on_generate = [&](grpc::ServerContext& context, const auto&,
+                             FakeGateway::GenerateWriter& writer) {
     while (!context.IsCancelled()) writer.Write(DeltaMessage("x"));
     server_saw_it.Notify();
     return grpc::Status::CANCELLED;
@@ -154,7 +168,8 @@ TEST_F(ClientTest, CancelFromAnotherThreadEndsTheStreamAndReachesTheServer) {
 
 TEST_F(ClientTest, DroppingAStreamCancelsTheCall) {
   absl::Notification server_saw_it;
-  gateway_.on_generate = [&](grpc::ServerContext& context, const auto&, FakeGateway::GenerateWriter& writer) {
+  gateway_.on_generate = [&](grpc::ServerContext& context, const auto&,
+                             FakeGateway::GenerateWriter& writer) {
     while (!context.IsCancelled()) writer.Write(DeltaMessage("x"));
     server_saw_it.Notify();
     return grpc::Status::CANCELLED;
@@ -196,20 +211,23 @@ TEST_F(ClientTest, ScorePutsTheChunksTogether) {
 }
 
 TEST_F(ClientTest, TokenizeReturnsTheResponse) {
-  gateway_.on_tokenize = [](const gateway::v1::TokenizeRequest& request, gateway::v1::TokenizeResponse& response) {
+  gateway_.on_tokenize = [](const gateway::v1::TokenizeRequest& request,
+                            gateway::v1::TokenizeResponse& response) {
     response.add_token_ids(static_cast<int>(request.text().size()));
     return grpc::Status::OK;
   };
   gateway::v1::TokenizeRequest request;
   request.set_text("four");
 
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const gateway::v1::TokenizeResponse response, client_->Tokenize(request));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const gateway::v1::TokenizeResponse response,
+                              client_->Tokenize(request));
 
   EXPECT_THAT(response.token_ids(), ElementsAre(4));
 }
 
 TEST_F(ClientTest, UnaryCallReturnsTheServersStatus) {
-  EXPECT_THAT(client_->Detokenize({}), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Detokenize")));
+  EXPECT_THAT(client_->Detokenize({}),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Detokenize")));
 }
 
 }  // namespace

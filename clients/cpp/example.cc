@@ -18,14 +18,16 @@ int main(int argc, char** argv) {
   phyllo::gateway::v1::GenerateRequest request;
   request.set_text(argv[2]);
   request.mutable_sampling()->set_temperature(0);
-  const auto answer = (*client)->Generate(request, {}, [](const phyllo::gateway::v1::GenerateResponse& message) {
-    std::cout << message.delta().text() << std::flush;
-  });
+  const auto answer =
+      (*client)->Generate(request, {}, [](const phyllo::gateway::v1::GenerateResponse& message) {
+        std::cout << message.delta().text() << std::flush;
+      });
   std::cout << "\n";
   if (!answer.ok()) {
     std::cerr << answer.status().message() << "\n";
     return 1;
   }
-  for (const auto& choice : answer->choices()) std::cerr << choice.finished().usage().generated_token_count() << " tokens\n";
+  for (const auto& choice : answer->choices())
+    std::cerr << choice.finished().usage().generated_token_count() << " tokens\n";
   return 0;
 }

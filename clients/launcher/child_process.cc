@@ -1,5 +1,6 @@
-// Invariants: between fork and exec the child calls async-signal-safe functions only, since other threads may have held locks when we forked.
-// The child alone holds the writing end of the end pipe, so the pipe reads as ended exactly when the child has ended.
+// Invariants: between fork and exec the child calls async-signal-safe functions only, since other
+// threads may have held locks when we forked. The child alone holds the writing end of the end
+// pipe, so the pipe reads as ended exactly when the child has ended.
 #include "clients/launcher/child_process.h"
 
 #include <fcntl.h>
@@ -29,12 +30,14 @@ struct Pipe {
 
 absl::StatusOr<Pipe> MakePipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return absl::InternalError(absl::StrCat("pipe2: ", std::strerror(errno)));
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return absl::InternalError(absl::StrCat("pipe2: ", std::strerror(errno)));
   return Pipe{ends[0], ends[1]};
 }
 
 // In the child. Tells `error_pipe` the errno of what failed; never returns.
-[[noreturn]] void Exec(char* const* arguments, const char* log_path, pid_t parent, int end_pipe, int error_pipe) {
+[[noreturn]] void Exec(char* const* arguments, const char* log_path, pid_t parent, int end_pipe,
+                       int error_pipe) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // The parent died before prctl.
@@ -45,8 +48,8 @@ absl::StatusOr<Pipe> MakePipe() {
   const int input = open("/dev/null", O_RDONLY);
   const int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
   // Without O_CLOEXEC the end pipe stays open until the program ends.
-  if (input >= 0 && log >= 0 && dup2(input, STDIN_FILENO) >= 0 && dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0 &&
-      fcntl(end_pipe, F_SETFD, 0) == 0) {
+  if (input >= 0 && log >= 0 && dup2(input, STDIN_FILENO) >= 0 && dup2(log, STDOUT_FILENO) >= 0 &&
+      dup2(log, STDERR_FILENO) >= 0 && fcntl(end_pipe, F_SETFD, 0) == 0) {
     execv(arguments[0], arguments);
   }
   const int error = errno;
@@ -72,12 +75,14 @@ absl::Status ExecError(const std::string& path, int error) {
 
 std::string DescribeEnd(int wait_status) {
   if (WIFEXITED(wait_status)) return absl::StrCat("exit code ", WEXITSTATUS(wait_status));
-  return absl::StrCat("signal ", WTERMSIG(wait_status), " (", strsignal(WTERMSIG(wait_status)), ")");
+  return absl::StrCat("signal ", WTERMSIG(wait_status), " (", strsignal(WTERMSIG(wait_status)),
+                      ")");
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(const std::vector<std::string>& arguments, const std::string& log_path) {
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(
+    const std::vector<std::string>& arguments, const std::string& log_path) {
   absl::StatusOr<Pipe> end_pipe = MakePipe();
   if (!end_pipe.ok()) return end_pipe.status();
   absl::StatusOr<Pipe> error_pipe = MakePipe();
@@ -92,7 +97,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(const std::vec
 
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) Exec(argv.data(), log_path.c_str(), parent, end_pipe->write_end, error_pipe->write_end);
+  if (pid == 0)
+    Exec(argv.data(), log_path.c_str(), parent, end_pipe->write_end, error_pipe->write_end);
   const int fork_error = errno;
   close(end_pipe->write_end);
   close(error_pipe->write_end);

@@ -14,14 +14,16 @@
 
 namespace phyllo {
 
-// Owns a running program. Killed by the destructor, and by the kernel when the thread that spawned it ends (PR_SET_PDEATHSIG). Runs in a process
-// group of its own, so that a terminal's Ctrl-C does not reach it, with no signal blocked and /dev/null as standard input.
-// Thread-compatible.
+// Owns a running program. Killed by the destructor, and by the kernel when the thread that spawned
+// it ends (PR_SET_PDEATHSIG). Runs in a process group of its own, so that a terminal's Ctrl-C does
+// not reach it, with no signal blocked and /dev/null as standard input. Thread-compatible.
 class ChildProcess {
  public:
-  // Runs `arguments` (the first is the program's path) with standard output and error appended to `log_path`. NOT_FOUND or PERMISSION_DENIED if
-  // it cannot be executed, INTERNAL if the system has no process or file left.
-  static absl::StatusOr<std::unique_ptr<ChildProcess>> Spawn(const std::vector<std::string>& arguments, const std::string& log_path);
+  // Runs `arguments` (the first is the program's path) with standard output and error appended to
+  // `log_path`. NOT_FOUND or PERMISSION_DENIED if it cannot be executed, INTERNAL if the system has
+  // no process or file left.
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Spawn(
+      const std::vector<std::string>& arguments, const std::string& log_path);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

@@ -58,12 +58,14 @@ TEST_F(ChildProcessTest, WritesOutputAndErrorsToTheLog) {
 }
 
 TEST_F(ChildProcessTest, ReturnsNotFoundWhenThereIsNoProgram) {
-  EXPECT_THAT(ChildProcess::Spawn({folder_->path() + "/none"}, LogPath()), StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
+  EXPECT_THAT(ChildProcess::Spawn({folder_->path() + "/none"}, LogPath()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
 }
 
 TEST_F(ChildProcessTest, ReturnsPermissionDeniedWhenTheFileIsNoProgram) {
   std::ofstream(folder_->path() + "/text") << "text";
-  EXPECT_THAT(ChildProcess::Spawn({folder_->path() + "/text"}, LogPath()), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_THAT(ChildProcess::Spawn({folder_->path() + "/text"}, LogPath()),
+              StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
 TEST_F(ChildProcessTest, WaitGivesUpWhileTheProcessRuns) {
@@ -80,7 +82,8 @@ TEST_F(ChildProcessTest, TerminateAsksWithSigterm) {
 }
 
 TEST_F(ChildProcessTest, KillEndsAProcessThatIgnoresSigterm) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto child, Shell("trap '' TERM; while :; do sleep 1000; done"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto child,
+                              Shell("trap '' TERM; while :; do sleep 1000; done"));
   child->Terminate();
   child->Kill();
   ASSERT_TRUE(child->WaitForEnd(kLong));

@@ -1,4 +1,5 @@
-// Invariant: a service is dialled only after its port file is there, so that no connection attempt fails and backs off.
+// Invariant: a service is dialled only after its port file is there, so that no connection attempt
+// fails and backs off.
 #include "clients/launcher/local_services.h"
 
 #include <unistd.h>
@@ -55,7 +56,8 @@ std::string LastLines(const std::string& text, int line_count) {
 absl::Status CheckOptions(const LocalServicesOptions& options) {
   std::error_code error;
   if (!std::filesystem::is_directory(options.model_folder, error)) {
-    return absl::NotFoundError(absl::StrCat("there is no model folder \"", options.model_folder, "\""));
+    return absl::NotFoundError(
+        absl::StrCat("there is no model folder \"", options.model_folder, "\""));
   }
   return absl::OkStatus();
 }
@@ -66,18 +68,21 @@ LocalServices::LocalServices(const LocalServicesOptions& options) : options_(opt
 
 LocalServices::~LocalServices() { Stop(); }
 
-absl::StatusOr<std::unique_ptr<LocalServices>> LocalServices::Start(const LocalServicesOptions& options, LaunchObserver observer) {
+absl::StatusOr<std::unique_ptr<LocalServices>> LocalServices::Start(
+    const LocalServicesOptions& options, LaunchObserver observer) {
   const absl::Time start_time = absl::Now();
   PHYLLO_RETURN_IF_ERROR(CheckOptions(options));
   std::unique_ptr<LocalServices> services(new LocalServices(options));
   PHYLLO_ASSIGN_OR_RETURN(services->folder_, TemporaryFolder::Create());
   for (const ServiceKind kind : kAllServiceKinds) {
-    services->addresses_[static_cast<int>(kind)] = absl::StrCat("unix:", services->PathOf(kind, ".sock"));
+    services->addresses_[static_cast<int>(kind)] =
+        absl::StrCat("unix:", services->PathOf(kind, ".sock"));
   }
   if (!options.gateway_address.empty()) services->addresses_[kGateway] = options.gateway_address;
 
   // The gateway comes last: it finds everything it asks about in place.
-  for (const ServiceKind kind : {ServiceKind::kTokenizer, ServiceKind::kEmbedding, ServiceKind::kTransformer}) {
+  for (const ServiceKind kind :
+       {ServiceKind::kTokenizer, ServiceKind::kEmbedding, ServiceKind::kTransformer}) {
     PHYLLO_RETURN_IF_ERROR(services->Spawn(kind));
   }
   PHYLLO_RETURN_IF_ERROR(services->WaitUntilServing(observer, start_time));
@@ -88,12 +93,15 @@ absl::StatusOr<std::unique_ptr<LocalServices>> LocalServices::Start(const LocalS
 
 absl::Status LocalServices::Spawn(ServiceKind kind) {
   const int index = static_cast<int>(kind);
-  std::vector<std::string> arguments = {options_.binaries[index], absl::StrCat("--listen=", addresses_[index]),
-                                        absl::StrCat("--port_file=", PathOf(kind, ".port")), "--drain_grace=0s",
-                                        absl::StrCat("--drain_timeout=", absl::FormatDuration(options_.stop_timeout))};
+  std::vector<std::string> arguments = {
+      options_.binaries[index], absl::StrCat("--listen=", addresses_[index]),
+      absl::StrCat("--port_file=", PathOf(kind, ".port")), "--drain_grace=0s",
+      absl::StrCat("--drain_timeout=", absl::FormatDuration(options_.stop_timeout))};
   if (kind == ServiceKind::kGateway) {
-    for (const ServiceKind backend : {ServiceKind::kTokenizer, ServiceKind::kEmbedding, ServiceKind::kTransformer}) {
-      arguments.push_back(absl::StrCat("--", ServiceName(backend), "_addresses=", addresses_[static_cast<int>(backend)]));
+    for (const ServiceKind backend :
+         {ServiceKind::kTokenizer, ServiceKind::kEmbedding, ServiceKind::kTransformer}) {
+      arguments.push_back(absl::StrCat("--", ServiceName(backend),
+                                       "_addresses=", addresses_[static_cast<int>(backend)]));
     }
   } else {
     arguments.push_back(absl::StrCat("--model=", options_.model_folder));
@@ -135,10 +143,11 @@ absl::Status LocalServices::WaitUntilServing(LaunchObserver observer, absl::Time
 }
 
 absl::Status LocalServices::CheckStart(absl::Time start_time) {
-  if (options_.cancelled != nullptr && *options_.cancelled) return absl::CancelledError("the start was interrupted");
+  if (options_.cancelled != nullptr && *options_.cancelled)
+    return absl::CancelledError("the start was interrupted");
   if (absl::Now() - start_time > options_.start_timeout) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("the services were not ready after ", absl::FormatDuration(options_.start_timeout)));
+    return absl::DeadlineExceededError(absl::StrCat("the services were not ready after ",
+                                                    absl::FormatDuration(options_.start_timeout)));
   }
   const absl::Status running = CheckRunning();
   if (running.ok()) return running;
@@ -153,12 +162,17 @@ absl::Status LocalServices::ReadAddress(ServiceKind kind) {
     addresses_[static_cast<int>(kind)] = std::string(address);
     return absl::OkStatus();
   }
-  return absl::InternalError(absl::StrCat("the ", ServiceName(kind), " service wrote no address to its port file"));
+  return absl::InternalError(
+      absl::StrCat("the ", ServiceName(kind), " service wrote no address to its port file"));
 }
 
-const std::string& LocalServices::address(ServiceKind kind) const { return addresses_[static_cast<int>(kind)]; }
+const std::string& LocalServices::address(ServiceKind kind) const {
+  return addresses_[static_cast<int>(kind)];
+}
 
-pid_t LocalServices::pid(ServiceKind kind) const { return children_[static_cast<int>(kind)]->pid(); }
+pid_t LocalServices::pid(ServiceKind kind) const {
+  return children_[static_cast<int>(kind)]->pid();
+}
 
 std::string LocalServices::LastLogLines(ServiceKind kind, int line_count) const {
   return LastLines(ReadFile(PathOf(kind, ".log")), line_count);
@@ -169,7 +183,8 @@ absl::Status LocalServices::CheckRunning() {
     ChildProcess* const child = children_[static_cast<int>(kind)].get();
     const std::optional<std::string> end = child == nullptr ? std::nullopt : child->HowItEnded();
     if (!end.has_value()) continue;
-    return absl::UnavailableError(absl::StrCat("the ", ServiceName(kind), " service ended with ", *end, "; the end of its log:\n",
+    return absl::UnavailableError(absl::StrCat("the ", ServiceName(kind), " service ended with ",
+                                               *end, "; the end of its log:\n",
                                                LastLogLines(kind, kShownLogLines)));
   }
   return absl::OkStatus();

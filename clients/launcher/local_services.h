@@ -3,8 +3,8 @@
 //   LocalServicesOptions options;
 //   options.model_folder = "/models/Qwen3-0.6B";
 //   PHYLLO_ASSIGN_OR_RETURN(options.binaries, FindServiceBinaries());
-//   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalServices> services, LocalServices::Start(options));
-//   Client::Connect(services->address(ServiceKind::kGateway))
+//   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalServices> services,
+//   LocalServices::Start(options)); Client::Connect(services->address(ServiceKind::kGateway))
 #ifndef PHYLLO_CLIENTS_LAUNCHER_LOCAL_SERVICES_H_
 #define PHYLLO_CLIENTS_LAUNCHER_LOCAL_SERVICES_H_
 
@@ -48,8 +48,8 @@ struct LocalServicesOptions {
   ServiceBinaries binaries;
   // A Hugging Face model folder.
   std::string model_folder;
-  // Where the gateway listens: "host:port" (port 0 takes a free one) or "unix:PATH". Empty: a socket in the private folder. The other
-  // services always listen on sockets there.
+  // Where the gateway listens: "host:port" (port 0 takes a free one) or "unix:PATH". Empty: a
+  // socket in the private folder. The other services always listen on sockets there.
   std::string gateway_address;
   // Further flags by ServiceKind, for example "--threads=2".
   std::array<std::vector<std::string>, kServiceKindCount> flags;
@@ -61,13 +61,16 @@ struct LocalServicesOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// Owns the four processes and a private folder (mode 0700) with their sockets and logs. They end with the object, and with the thread that
-// started them: the kernel kills them when it dies. They ignore the terminal's Ctrl-C. Thread-compatible.
+// Owns the four processes and a private folder (mode 0700) with their sockets and logs. They end
+// with the object, and with the thread that started them: the kernel kills them when it dies. They
+// ignore the terminal's Ctrl-C. Thread-compatible.
 class LocalServices {
  public:
-  // Starts all four and returns when grpc.health.v1 says SERVING for each. `observer` hears of every change and, in between, of the passing time
-  // a few times a second, on this thread. Errors, none of which leaves a process behind: FAILED_PRECONDITION with its exit status and last log
-  // lines if a service ends before it serves, NOT_FOUND without a model folder, DEADLINE_EXCEEDED, CANCELLED.
+  // Starts all four and returns when grpc.health.v1 says SERVING for each. `observer` hears of
+  // every change and, in between, of the passing time a few times a second, on this thread. Errors,
+  // none of which leaves a process behind: FAILED_PRECONDITION with its exit status and last log
+  // lines if a service ends before it serves, NOT_FOUND without a model folder, DEADLINE_EXCEEDED,
+  // CANCELLED.
   static absl::StatusOr<std::unique_ptr<LocalServices>> Start(
       const LocalServicesOptions& options, LaunchObserver observer = [](const LaunchProgress&) {});
   // Stops.
@@ -81,7 +84,8 @@ class LocalServices {
   pid_t pid(ServiceKind kind) const;
   // The last lines of its log, or less.
   std::string LastLogLines(ServiceKind kind, int line_count) const;
-  // OK while all four run, else UNAVAILABLE that names the first that ended, with its exit status and last log lines.
+  // OK while all four run, else UNAVAILABLE that names the first that ended, with its exit status
+  // and last log lines.
   absl::Status CheckRunning();
   // Ends the gateway, then the others: SIGTERM, and SIGKILL after stop_timeout. Idempotent.
   void Stop();

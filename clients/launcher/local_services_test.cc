@@ -31,13 +31,16 @@ class LocalServicesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     PHYLLO_ASSERT_OK_AND_ASSIGN(model_, TemporaryFolder::Create());
-    options_.binaries.fill(std::string(getenv("TEST_SRCDIR")) + "/phyllo/clients/launcher/testing/fake_service");
+    options_.binaries.fill(std::string(getenv("TEST_SRCDIR")) +
+                           "/phyllo/clients/launcher/testing/fake_service");
     options_.model_folder = model_->path();
     options_.start_timeout = absl::Seconds(30);
     options_.stop_timeout = absl::Milliseconds(500);
   }
 
-  void Script(const std::string& service, const std::string& script) { std::ofstream(model_->path() + "/" + service + ".script") << script; }
+  void Script(const std::string& service, const std::string& script) {
+    std::ofstream(model_->path() + "/" + service + ".script") << script;
+  }
 
   static bool Exists(const std::string& address) {
     struct stat info;
@@ -62,7 +65,8 @@ TEST_F(LocalServicesTest, RunsFourProcesses) {
 TEST_F(LocalServicesTest, TellsTheGatewayWhereTheOthersListen) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto services, LocalServices::Start(options_));
   EXPECT_THAT(services->LastLogLines(ServiceKind::kGateway, 100),
-              AllOf(HasSubstr("=" + services->address(ServiceKind::kTokenizer)), HasSubstr("=" + services->address(ServiceKind::kEmbedding)),
+              AllOf(HasSubstr("=" + services->address(ServiceKind::kTokenizer)),
+                    HasSubstr("=" + services->address(ServiceKind::kEmbedding)),
                     HasSubstr("=" + services->address(ServiceKind::kTransformer))));
 }
 
@@ -78,19 +82,22 @@ TEST_F(LocalServicesTest, SocketsAreInAPrivateFolder) {
 TEST_F(LocalServicesTest, GatewayAddressHasTheRealPort) {
   options_.gateway_address = "127.0.0.1:0";
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto services, LocalServices::Start(options_));
-  EXPECT_THAT(services->address(ServiceKind::kGateway), AllOf(StartsWith("127.0.0.1:"), Not(EndsWith(":0"))));
+  EXPECT_THAT(services->address(ServiceKind::kGateway),
+              AllOf(StartsWith("127.0.0.1:"), Not(EndsWith(":0"))));
 }
 
 TEST_F(LocalServicesTest, PassesFurtherFlagsToOneService) {
   options_.flags[static_cast<int>(ServiceKind::kTransformer)] = {"--threads=2"};
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto services, LocalServices::Start(options_));
-  EXPECT_THAT(services->LastLogLines(ServiceKind::kTransformer, 100), HasSubstr("flag --threads=2"));
+  EXPECT_THAT(services->LastLogLines(ServiceKind::kTransformer, 100),
+              HasSubstr("flag --threads=2"));
   EXPECT_THAT(services->LastLogLines(ServiceKind::kTokenizer, 100), Not(HasSubstr("--threads")));
 }
 
 TEST_F(LocalServicesTest, ReportsProgressUntilAllServe) {
   std::vector<LaunchProgress> news;
-  PHYLLO_ASSERT_OK(LocalServices::Start(options_, [&](const LaunchProgress& progress) { news.push_back(progress); }));
+  PHYLLO_ASSERT_OK(LocalServices::Start(
+      options_, [&](const LaunchProgress& progress) { news.push_back(progress); }));
   ASSERT_FALSE(news.empty());
   EXPECT_EQ(news.front().states[static_cast<int>(ServiceKind::kGateway)], LaunchState::kNotStarted);
   for (const LaunchState state : news.back().states) EXPECT_EQ(state, LaunchState::kServing);
@@ -99,14 +106,16 @@ TEST_F(LocalServicesTest, ReportsProgressUntilAllServe) {
 
 TEST_F(LocalServicesTest, ReturnsNotFoundWithoutModelFolder) {
   options_.model_folder = model_->path() + "/none";
-  EXPECT_THAT(LocalServices::Start(options_), StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
+  EXPECT_THAT(LocalServices::Start(options_),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
 }
 
 TEST_F(LocalServicesTest, ShowsTheLogOfAServiceThatFailsToStart) {
   Script("transformer", "fail");
   EXPECT_THAT(LocalServices::Start(options_),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("transformer service ended with exit code 3"), HasSubstr("model.safetensors is truncated"))));
+                       AllOf(HasSubstr("transformer service ended with exit code 3"),
+                             HasSubstr("model.safetensors is truncated"))));
 }
 
 TEST_F(LocalServicesTest, ReturnsDeadlineExceededWhenAServiceNeverServes) {
@@ -119,17 +128,20 @@ TEST_F(LocalServicesTest, ReturnsCancelledWhenInterrupted) {
   Script("embedding", "never");
   std::atomic<bool> cancelled = false;
   options_.cancelled = &cancelled;
-  EXPECT_THAT(LocalServices::Start(options_, [&](const LaunchProgress&) { cancelled = true; }), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(LocalServices::Start(options_, [&](const LaunchProgress&) { cancelled = true; }),
+              StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_F(LocalServicesTest, NamesTheServiceThatDied) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto services, LocalServices::Start(options_));
   ASSERT_EQ(kill(services->pid(ServiceKind::kEmbedding), SIGKILL), 0);
   absl::Status status;
-  for (const absl::Time deadline = absl::Now() + absl::Seconds(20); status.ok() && absl::Now() < deadline;) {
+  for (const absl::Time deadline = absl::Now() + absl::Seconds(20);
+       status.ok() && absl::Now() < deadline;) {
     status = services->CheckRunning();
   }
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("embedding service ended with signal 9")));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               HasSubstr("embedding service ended with signal 9")));
 }
 
 TEST_F(LocalServicesTest, StopEndsAllAndTheDestructorRemovesTheFolder) {

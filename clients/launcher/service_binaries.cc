@@ -30,7 +30,8 @@ fs::path ThisProgram() {
   return fs::read_symlink("/proc/self/exe", error);
 }
 
-// Folders that may hold runfiles of this repository, best first: those of a test or of a program that started us, then our own.
+// Folders that may hold runfiles of this repository, best first: those of a test or of a program
+// that started us, then our own.
 std::vector<fs::path> RunfilesFolders() {
   std::vector<fs::path> folders;
   for (const char* const name : {"RUNFILES_DIR", "TEST_SRCDIR"}) {
@@ -58,8 +59,9 @@ absl::StatusOr<ServiceBinaries> FirstComplete(const std::vector<ServiceBinaries>
     }
     if (complete) return candidate;
   }
-  return absl::NotFoundError(absl::StrCat("the service programs were not found; missing are ", absl::StrJoin(missing, ", "),
-                                          ". Set PHYLLO_SERVICES_DIR to the folder that holds them."));
+  return absl::NotFoundError(absl::StrCat(
+      "the service programs were not found; missing are ", absl::StrJoin(missing, ", "),
+      ". Set PHYLLO_SERVICES_DIR to the folder that holds them."));
 }
 
 }  // namespace
@@ -104,12 +106,14 @@ absl::StatusOr<ServiceBinaries> FindServiceBinaries() {
 
 absl::StatusOr<std::string> FindDemoModel() {
   std::vector<std::string> candidates;
-  for (const fs::path& runfiles : RunfilesFolders()) candidates.push_back((runfiles / "model/demo").string());
+  for (const fs::path& runfiles : RunfilesFolders())
+    candidates.push_back((runfiles / "model/demo").string());
   candidates.push_back(InstalledFolder("share/phyllo/demo"));
   for (const std::string& candidate : candidates) {
     if (access((candidate + "/config.json").c_str(), R_OK) == 0) return candidate;
   }
-  return absl::NotFoundError(absl::StrCat("the demo model was not found; tried ", absl::StrJoin(candidates, ", ")));
+  return absl::NotFoundError(
+      absl::StrCat("the demo model was not found; tried ", absl::StrJoin(candidates, ", ")));
 }
 
 }  // namespace phyllo

@@ -43,7 +43,8 @@ TEST_F(ServiceBinariesTest, TakesTheConfiguredFolder) {
 
 TEST_F(ServiceBinariesTest, NamesAProgramMissingFromTheConfiguredFolder) {
   MakeProgram(ServiceKind::kTokenizer);
-  EXPECT_THAT(FindServiceBinaries(), StatusIs(absl::StatusCode::kNotFound, HasSubstr(folder_->path() + "/embedding")));
+  EXPECT_THAT(FindServiceBinaries(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(folder_->path() + "/embedding")));
 }
 
 TEST_F(ServiceBinariesTest, FindsTheDemoModelAmongRunfiles) {

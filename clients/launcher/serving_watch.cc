@@ -53,7 +53,8 @@ class ServingWatch::Call final : public grpc::ClientReadReactor<HealthCheckRespo
 };
 
 ServingWatch::ServingWatch(const std::string& address)
-    : peer_(new Peer{Health::NewStub(CreateChannel(address))}), call_(std::make_unique<Call>(*peer_->stub)) {}
+    : peer_(new Peer{Health::NewStub(CreateChannel(address))}),
+      call_(std::make_unique<Call>(*peer_->stub)) {}
 
 ServingWatch::~ServingWatch() = default;
 

@@ -14,7 +14,8 @@
 namespace phyllo {
 namespace {
 
-// A socket's path is at most 107 bytes long; this leaves room for "/phyllo-XXXXXX/transformer.sock".
+// A socket's path is at most 107 bytes long; this leaves room for
+// "/phyllo-XXXXXX/transformer.sock".
 constexpr size_t kMaxParentLength = 70;
 
 }  // namespace
@@ -22,10 +23,12 @@ constexpr size_t kMaxParentLength = 70;
 absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Create() {
   std::string error;
   const char* const preferred = getenv("TMPDIR");
-  for (const std::string& parent : {std::string(preferred == nullptr ? "" : preferred), std::string("/tmp")}) {
+  for (const std::string& parent :
+       {std::string(preferred == nullptr ? "" : preferred), std::string("/tmp")}) {
     if (parent.empty() || parent.size() > kMaxParentLength) continue;
     std::string path = parent + "/phyllo-XXXXXX";
-    if (mkdtemp(path.data()) != nullptr) return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(std::move(path)));
+    if (mkdtemp(path.data()) != nullptr)
+      return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(std::move(path)));
     absl::StrAppend(&error, error.empty() ? "" : "; ", parent, ": ", std::strerror(errno));
   }
   return absl::InternalError(absl::StrCat("cannot make a temporary folder: ", error));

@@ -10,10 +10,12 @@
 
 namespace phyllo {
 
-// Owns a folder that only this user may enter (mode 0700) and removes it with all it holds. Immutable.
+// Owns a folder that only this user may enter (mode 0700) and removes it with all it holds.
+// Immutable.
 class TemporaryFolder {
  public:
-  // Makes "/tmp/phyllo-XXXXXX", or under $TMPDIR if a socket's path fits there (108 bytes). INTERNAL if neither can be written.
+  // Makes "/tmp/phyllo-XXXXXX", or under $TMPDIR if a socket's path fits there (108 bytes).
+  // INTERNAL if neither can be written.
   static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -7,6 +7,6 @@ script=$2
 shift 2
 export LD_LIBRARY_PATH="$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu"
 export PYTHONHOME="$root/usr"
-export PYTHONPATH="$root/usr/lib/python3/dist-packages:$protos:$(dirname "$script")"
+export PYTHONPATH="$root/usr/lib/python3/dist-packages:$protos:${script%/*}"
 export PYTHONDONTWRITEBYTECODE=1
 exec "$root/usr/bin/python3.11" -s "$script" "$@"

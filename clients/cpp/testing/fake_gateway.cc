@@ -10,7 +10,8 @@ namespace phyllo {
 namespace {
 
 grpc::Status Unexpected(const char* method) {
-  return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, std::string("the test expects no call of ") + method);
+  return grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
+                      std::string("the test expects no call of ") + method);
 }
 
 }  // namespace
@@ -28,31 +29,38 @@ FakeGateway::~FakeGateway() { Stop(); }
 
 void FakeGateway::Stop() { server_->Shutdown(std::chrono::system_clock::now()); }
 
-grpc::Status FakeGateway::Generate(grpc::ServerContext* context, const gateway::v1::GenerateRequest* request, GenerateWriter* writer) {
+grpc::Status FakeGateway::Generate(grpc::ServerContext* context,
+                                   const gateway::v1::GenerateRequest* request,
+                                   GenerateWriter* writer) {
   return on_generate ? on_generate(*context, *request, *writer) : Unexpected("Generate");
 }
 
-grpc::Status FakeGateway::Score(grpc::ServerContext* context, const gateway::v1::ScoreRequest* request,
+grpc::Status FakeGateway::Score(grpc::ServerContext* context,
+                                const gateway::v1::ScoreRequest* request,
                                 grpc::ServerWriter<gateway::v1::ScoreResponse>* writer) {
   return on_score ? on_score(*request, *writer) : Unexpected("Score");
 }
 
-grpc::Status FakeGateway::Tokenize(grpc::ServerContext* context, const gateway::v1::TokenizeRequest* request,
+grpc::Status FakeGateway::Tokenize(grpc::ServerContext* context,
+                                   const gateway::v1::TokenizeRequest* request,
                                    gateway::v1::TokenizeResponse* response) {
   return on_tokenize ? on_tokenize(*request, *response) : Unexpected("Tokenize");
 }
 
-grpc::Status FakeGateway::Detokenize(grpc::ServerContext* context, const gateway::v1::DetokenizeRequest* request,
+grpc::Status FakeGateway::Detokenize(grpc::ServerContext* context,
+                                     const gateway::v1::DetokenizeRequest* request,
                                      gateway::v1::DetokenizeResponse* response) {
   return on_detokenize ? on_detokenize(*request, *response) : Unexpected("Detokenize");
 }
 
-grpc::Status FakeGateway::RenderChat(grpc::ServerContext* context, const gateway::v1::RenderChatRequest* request,
+grpc::Status FakeGateway::RenderChat(grpc::ServerContext* context,
+                                     const gateway::v1::RenderChatRequest* request,
                                      gateway::v1::RenderChatResponse* response) {
   return on_render_chat ? on_render_chat(*request, *response) : Unexpected("RenderChat");
 }
 
-grpc::Status FakeGateway::GetModel(grpc::ServerContext* context, const gateway::v1::GetModelRequest* request,
+grpc::Status FakeGateway::GetModel(grpc::ServerContext* context,
+                                   const gateway::v1::GetModelRequest* request,
                                    gateway::v1::GetModelResponse* response) {
   return on_get_model ? on_get_model(*request, *response) : Unexpected("GetModel");
 }
@@ -76,9 +84,11 @@ gateway::v1::GenerateResponse FinishedMessage(int choice_index) {
   return message;
 }
 
-std::function<grpc::Status(grpc::ServerContext&, const gateway::v1::GenerateRequest&, FakeGateway::GenerateWriter&)> AnswerWith(
-    std::vector<std::string> texts) {
-  return [texts = std::move(texts)](grpc::ServerContext&, const gateway::v1::GenerateRequest&, FakeGateway::GenerateWriter& writer) {
+std::function<grpc::Status(grpc::ServerContext&, const gateway::v1::GenerateRequest&,
+                           FakeGateway::GenerateWriter&)>
+AnswerWith(std::vector<std::string> texts) {
+  return [texts = std::move(texts)](grpc::ServerContext&, const gateway::v1::GenerateRequest&,
+                                    FakeGateway::GenerateWriter& writer) {
     for (const std::string& text : texts) writer.Write(DeltaMessage(text));
     writer.Write(FinishedMessage());
     return grpc::Status::OK;

@@ -1,6 +1,7 @@
-// A gateway for the tests of clients in other languages: says "listen ADDRESS" and serves until it is killed. It answers with the words of the
-// prompt (text, the last turn of a chat, or token ids), one delta a word; the prompt "fail" is INVALID_ARGUMENT and "forever" never ends.
-// Token ids are the bytes of the text.
+// A gateway for the tests of clients in other languages: says "listen ADDRESS" and serves until it
+// is killed. It answers with the words of the prompt (text, the last turn of a chat, or token ids),
+// one delta a word; the prompt "fail" is INVALID_ARGUMENT and "forever" never ends. Token ids are
+// the bytes of the text.
 #include <unistd.h>
 
 #include <iostream>
@@ -16,11 +17,13 @@ namespace phyllo {
 namespace {
 
 std::string PromptText(const gateway::v1::GenerateRequest& request) {
-  if (request.has_chat() && request.chat().messages_size() > 0) return request.chat().messages(request.chat().messages_size() - 1).content();
+  if (request.has_chat() && request.chat().messages_size() > 0)
+    return request.chat().messages(request.chat().messages_size() - 1).content();
   return request.has_token_ids() ? absl::StrJoin(request.token_ids().ids(), " ") : request.text();
 }
 
-grpc::Status AnswerWithWords(grpc::ServerContext& context, const gateway::v1::GenerateRequest& request,
+grpc::Status AnswerWithWords(grpc::ServerContext& context,
+                             const gateway::v1::GenerateRequest& request,
                              FakeGateway::GenerateWriter& writer) {
   const std::string prompt = PromptText(request);
   if (prompt == "fail") return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "told to fail");
@@ -28,7 +31,8 @@ grpc::Status AnswerWithWords(grpc::ServerContext& context, const gateway::v1::Ge
   const std::vector<std::string> words = absl::StrSplit(prompt, ' ');
   for (const std::string& word : words) writer.Write(DeltaMessage(absl::StrCat(word, " ")));
   gateway::v1::GenerateResponse last = FinishedMessage();
-  last.mutable_finished()->mutable_usage()->set_generated_token_count(static_cast<int64_t>(words.size()));
+  last.mutable_finished()->mutable_usage()->set_generated_token_count(
+      static_cast<int64_t>(words.size()));
   writer.Write(last);
   return grpc::Status::OK;
 }
@@ -36,15 +40,19 @@ grpc::Status AnswerWithWords(grpc::ServerContext& context, const gateway::v1::Ge
 void Serve() {
   FakeGateway gateway;
   gateway.on_generate = AnswerWithWords;
-  gateway.on_tokenize = [](const gateway::v1::TokenizeRequest& request, gateway::v1::TokenizeResponse& response) {
+  gateway.on_tokenize = [](const gateway::v1::TokenizeRequest& request,
+                           gateway::v1::TokenizeResponse& response) {
     for (const char byte : request.text()) response.add_token_ids(static_cast<unsigned char>(byte));
     return grpc::Status::OK;
   };
-  gateway.on_detokenize = [](const gateway::v1::DetokenizeRequest& request, gateway::v1::DetokenizeResponse& response) {
-    for (const int32_t id : request.token_ids()) response.mutable_text()->push_back(static_cast<char>(id));
+  gateway.on_detokenize = [](const gateway::v1::DetokenizeRequest& request,
+                             gateway::v1::DetokenizeResponse& response) {
+    for (const int32_t id : request.token_ids())
+      response.mutable_text()->push_back(static_cast<char>(id));
     return grpc::Status::OK;
   };
-  gateway.on_get_model = [](const gateway::v1::GetModelRequest&, gateway::v1::GetModelResponse& response) {
+  gateway.on_get_model = [](const gateway::v1::GetModelRequest&,
+                            gateway::v1::GetModelResponse& response) {
     response.set_model("fake");
     return grpc::Status::OK;
   };

@@ -1,4 +1,5 @@
-// A program with the flags of a service, for tests of the launcher. It serves grpc.health.v1 and nothing else, and does what the file
+// A program with the flags of a service, for tests of the launcher. It serves grpc.health.v1 and
+// nothing else, and does what the file
 // "<service>.script" of the model folder says, if there is one:
 //   fail        writes two lines of log and exits with 3
 //   never       is never SERVING
@@ -26,10 +27,12 @@ using grpc::health::v1::HealthCheckResponse;
 
 class FakeHealth final : public grpc::health::v1::Health::Service {
  public:
-  explicit FakeHealth(bool serving) : status_(serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING) {}
+  explicit FakeHealth(bool serving)
+      : status_(serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING) {}
 
   // Tells the state, which never changes, and holds the stream open until the process ends.
-  grpc::Status Watch(grpc::ServerContext*, const HealthCheckRequest*, grpc::ServerWriter<HealthCheckResponse>* writer) override {
+  grpc::Status Watch(grpc::ServerContext*, const HealthCheckRequest*,
+                     grpc::ServerWriter<HealthCheckResponse>* writer) override {
     HealthCheckResponse response;
     response.set_status(status_);
     writer->Write(response);
@@ -70,7 +73,10 @@ int main(int argc, char** argv) {
   if (server == nullptr) return 4;
   const std::string listen = flags["--listen"];
   const bool is_socket = listen.rfind("unix:", 0) == 0;
-  std::ofstream(port_file + ".tmp") << "listen " << (is_socket ? listen : listen.substr(0, listen.rfind(':') + 1) + std::to_string(port)) << "\n";
+  std::ofstream(port_file + ".tmp")
+      << "listen "
+      << (is_socket ? listen : listen.substr(0, listen.rfind(':') + 1) + std::to_string(port))
+      << "\n";
   std::rename((port_file + ".tmp").c_str(), port_file.c_str());
   while (true) pause();
 }
