@@ -22,6 +22,7 @@
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/instruction_set.h"
 #include "model/transformer/step_slice.h"
 #include "model/transformer/testing/model_runner.h"
 #include "model/transformer/testing/reference_transformer.h"
@@ -106,6 +107,7 @@ TEST_P(ReferenceTest, MatchesInF32WhenThePromptIsOneToken) {
 }
 
 TEST_P(ReferenceTest, MatchesInBf16) {
+  if (!SupportsPrecision(Precision::kBf16)) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
   EXPECT_LE(RelativeError(Precision::kBf16, 83).root_mean_square, kBf16Tolerance);
 }
 

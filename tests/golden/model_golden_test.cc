@@ -20,6 +20,7 @@
 #include "model/kv_cache/page_table.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/instruction_set.h"
 #include "model/transformer/testing/model_runner.h"
 #include "model/transformer/transformer.h"
 #include "tests/golden/golden_model.h"
@@ -75,6 +76,7 @@ class ModelGoldenTest : public testing::Test {
   explicit ModelGoldenTest(const Case& golden_case) : case_(golden_case) {}
 
   void SetUp() override {
+    if (!SupportsPrecision(case_.precision)) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
     PHYLLO_ASSERT_OK_AND_ASSIGN(golden_, GoldenModel::Open(case_.directory));
     PHYLLO_ASSERT_OK_AND_ASSIGN(
         runner_, ModelRunner::Load(case_.directory, {.precision = case_.precision,
