@@ -11,7 +11,8 @@ namespace phyllo {
 // Whether a Transformer of this precision can be loaded here (bf16 needs AVX512_BF16 or AMX).
 bool SupportsPrecision(Precision precision);
 
-// The instruction-set class of the kernels, such as "avx512_core_amx": tokens are reproducible within one class.
+// The instruction-set class of the kernels, such as "avx512_core_amx": tokens are reproducible
+// within one class.
 std::string InstructionSetName();
 
 }  // namespace phyllo

@@ -30,20 +30,33 @@ const char* ReasonName(const SequenceResult& result) {
 
 EngineMetrics::EngineMetrics(MetricRegistry& registry)
     : registry_(registry),
-      step_seconds_(registry.AddHistogram("phyllo_step_seconds", "Time of one step of the batch.", StepLatencyBuckets())),
-      prefill_tokens_(registry.AddCounter("phyllo_prefill_tokens_total", "Rows of prompts computed, recomputed ones included.")),
-      decode_tokens_(registry.AddCounter("phyllo_decode_tokens_total", "Rows of sampled tokens computed.")),
-      preemptions_(registry.AddCounter("phyllo_preemptions_total", "Sequences that lost their pages and were recomputed.")),
-      finished_(registry.AddCounterFamily("phyllo_sequences_finished_total", "Sequences that ended, by code and reason.")),
-      queue_seconds_(registry.AddHistogram("phyllo_queue_seconds", "Time from submission to the first step.", LatencyBuckets())),
-      prefill_seconds_(registry.AddHistogram("phyllo_prefill_seconds", "Time from the first step to the first token.", LatencyBuckets())),
-      decode_seconds_(registry.AddHistogram("phyllo_decode_seconds", "Time from the first token to the last.", LatencyBuckets())),
-      time_to_first_token_seconds_(
-          registry.AddHistogram("phyllo_time_to_first_token_seconds", "Time from submission to the first token.", LatencyBuckets())),
-      time_per_output_token_seconds_(registry.AddHistogram("phyllo_time_per_output_token_seconds",
-                                                           "Mean gap between the tokens of a sequence.", StepLatencyBuckets())),
-      prompt_tokens_(registry.AddHistogram("phyllo_prompt_tokens", "Prompt tokens of a sequence.", TokenCountBuckets())),
-      generated_tokens_(registry.AddHistogram("phyllo_generated_tokens", "Generated tokens of a sequence.", TokenCountBuckets())) {}
+      step_seconds_(registry.AddHistogram("phyllo_step_seconds", "Time of one step of the batch.",
+                                          StepLatencyBuckets())),
+      prefill_tokens_(registry.AddCounter("phyllo_prefill_tokens_total",
+                                          "Rows of prompts computed, recomputed ones included.")),
+      decode_tokens_(
+          registry.AddCounter("phyllo_decode_tokens_total", "Rows of sampled tokens computed.")),
+      preemptions_(registry.AddCounter("phyllo_preemptions_total",
+                                       "Sequences that lost their pages and were recomputed.")),
+      finished_(registry.AddCounterFamily("phyllo_sequences_finished_total",
+                                          "Sequences that ended, by code and reason.")),
+      queue_seconds_(registry.AddHistogram(
+          "phyllo_queue_seconds", "Time from submission to the first step.", LatencyBuckets())),
+      prefill_seconds_(registry.AddHistogram("phyllo_prefill_seconds",
+                                             "Time from the first step to the first token.",
+                                             LatencyBuckets())),
+      decode_seconds_(registry.AddHistogram(
+          "phyllo_decode_seconds", "Time from the first token to the last.", LatencyBuckets())),
+      time_to_first_token_seconds_(registry.AddHistogram("phyllo_time_to_first_token_seconds",
+                                                         "Time from submission to the first token.",
+                                                         LatencyBuckets())),
+      time_per_output_token_seconds_(registry.AddHistogram(
+          "phyllo_time_per_output_token_seconds", "Mean gap between the tokens of a sequence.",
+          StepLatencyBuckets())),
+      prompt_tokens_(registry.AddHistogram("phyllo_prompt_tokens", "Prompt tokens of a sequence.",
+                                           TokenCountBuckets())),
+      generated_tokens_(registry.AddHistogram(
+          "phyllo_generated_tokens", "Generated tokens of a sequence.", TokenCountBuckets())) {}
 
 void EngineMetrics::OnStep(const StepReport& report) {
   step_seconds_.Observe(absl::ToDoubleSeconds(report.duration));
@@ -54,32 +67,43 @@ void EngineMetrics::OnStep(const StepReport& report) {
 
 void EngineMetrics::OnFinished(const SequenceResult& result) {
   const std::string reason = result.status.ok() ? ReasonName(result) : "";
-  finished_.Add({{"code", absl::StatusCodeToString(result.status.code())}, {"finish_reason", reason}}).Increment();
+  finished_
+      .Add({{"code", absl::StatusCodeToString(result.status.code())}, {"finish_reason", reason}})
+      .Increment();
   if (!result.status.ok()) return;
   prompt_tokens_.Observe(static_cast<double>(result.prompt_token_count));
   generated_tokens_.Observe(static_cast<double>(result.generated_token_count));
   queue_seconds_.Observe(absl::ToDoubleSeconds(result.queue_time));
   prefill_seconds_.Observe(absl::ToDoubleSeconds(result.prefill_time));
   decode_seconds_.Observe(absl::ToDoubleSeconds(result.decode_time));
-  time_to_first_token_seconds_.Observe(absl::ToDoubleSeconds(result.queue_time + result.prefill_time));
+  time_to_first_token_seconds_.Observe(
+      absl::ToDoubleSeconds(result.queue_time + result.prefill_time));
   if (result.generated_token_count > 1) {
-    time_per_output_token_seconds_.Observe(absl::ToDoubleSeconds(result.decode_time) / static_cast<double>(result.generated_token_count - 1));
+    time_per_output_token_seconds_.Observe(absl::ToDoubleSeconds(result.decode_time) /
+                                           static_cast<double>(result.generated_token_count - 1));
   }
 }
 
 void EngineMetrics::AddGauges(const Engine& engine) {
   const auto add = [&](const char* name, const char* help, auto value) {
-    registry_.AddGaugeFunction(name, help, [&engine, value] { return static_cast<double>(value(engine.stats())); });
+    registry_.AddGaugeFunction(
+        name, help, [&engine, value] { return static_cast<double>(value(engine.stats())); });
   };
-  add("phyllo_running_sequences", "Sequences in the batch.", [](const EngineStats& stats) { return stats.running_count; });
-  add("phyllo_waiting_sequences", "Sequences waiting for a place in the batch.", [](const EngineStats& stats) { return stats.waiting_count; });
+  add("phyllo_running_sequences", "Sequences in the batch.",
+      [](const EngineStats& stats) { return stats.running_count; });
+  add("phyllo_waiting_sequences", "Sequences waiting for a place in the batch.",
+      [](const EngineStats& stats) { return stats.waiting_count; });
   add("phyllo_outstanding_prefill_tokens", "Prompt tokens still to be computed.",
       [](const EngineStats& stats) { return stats.outstanding_prefill_tokens; });
-  add("phyllo_kv_pages_used", "KV pages in use.", [](const EngineStats& stats) { return stats.used_page_count; });
-  add("phyllo_kv_pages_total", "KV pages.", [](const EngineStats& stats) { return stats.total_page_count; });
-  add("phyllo_kv_cache_usage_ratio", "KV pages in use, of all: 0 to 1.", [](const EngineStats& stats) {
-    return static_cast<double>(stats.used_page_count) / static_cast<double>(stats.total_page_count);
-  });
+  add("phyllo_kv_pages_used", "KV pages in use.",
+      [](const EngineStats& stats) { return stats.used_page_count; });
+  add("phyllo_kv_pages_total", "KV pages.",
+      [](const EngineStats& stats) { return stats.total_page_count; });
+  add("phyllo_kv_cache_usage_ratio", "KV pages in use, of all: 0 to 1.",
+      [](const EngineStats& stats) {
+        return static_cast<double>(stats.used_page_count) /
+               static_cast<double>(stats.total_page_count);
+      });
   add("phyllo_not_finite_sequences", "Sequences ended because of logits that are not finite.",
       [](const EngineStats& stats) { return stats.not_finite_count; });
 }

@@ -19,13 +19,15 @@ absl::string_view Text(const MemoryMappedFile& file) {
 }
 
 bool IsOf16BitTypes(const Checkpoint& checkpoint) {
-  return std::all_of(checkpoint.tensors().begin(), checkpoint.tensors().end(), [](const TensorView& tensor) { return ByteSize(tensor.dtype) == 2; });
+  return std::all_of(checkpoint.tensors().begin(), checkpoint.tensors().end(),
+                     [](const TensorView& tensor) { return ByteSize(tensor.dtype) == 2; });
 }
 
 // Bytes of keys and values of one token in all layers.
 int64_t KvBytesPerToken(const DecoderDescription& description, Precision precision) {
   int64_t elements = 0;
-  for (const LayerDescription& layer : description.layers) elements += 2 * layer.attention.num_key_value_heads * layer.attention.head_dim;
+  for (const LayerDescription& layer : description.layers)
+    elements += 2 * layer.attention.num_key_value_heads * layer.attention.head_dim;
   return elements * BytesPerElement(precision);
 }
 
@@ -36,45 +38,63 @@ int64_t PackedBytes(const Checkpoint& checkpoint, Precision precision) {
   return elements * BytesPerElement(precision);
 }
 
-absl::StatusOr<int64_t> PageCount(const LocalStepModelOptions& options, int64_t weight_bytes, int64_t page_bytes) {
-  const int64_t cache_bytes = options.kv_cache_bytes.value_or((options.memory_bytes - weight_bytes) / 2);
+absl::StatusOr<int64_t> PageCount(const LocalStepModelOptions& options,
+                                  int64_t max_position_embeddings, int64_t weight_bytes,
+                                  int64_t page_bytes) {
+  const int64_t cache_bytes =
+      options.kv_cache_bytes.value_or((options.memory_bytes - weight_bytes) / 2);
   if (cache_bytes < page_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("the KV cache may take ", std::max<int64_t>(cache_bytes, 0), " bytes beside ", weight_bytes,
-                                                     " bytes of weights; one page of ", options.page_size, " tokens takes ", page_bytes));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the KV cache may take ", std::max<int64_t>(cache_bytes, 0), " bytes beside ", weight_bytes,
+        " bytes of weights; one page of ", options.page_size, " tokens takes ", page_bytes));
   }
-  return std::min(cache_bytes / page_bytes, (options.max_cache_tokens + options.page_size - 1) / options.page_size);
+  const int64_t pages_per_sequence =
+      (options.max_sequence_length.value_or(max_position_embeddings) + options.page_size - 1) /
+      options.page_size;
+  return std::min(cache_bytes / page_bytes, options.max_sequences * pages_per_sequence);
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(const LocalStepModelOptions& options) {
+absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
+    const LocalStepModelOptions& options) {
   auto model = std::unique_ptr<LocalStepModel>(new LocalStepModel());
-  PHYLLO_ASSIGN_OR_RETURN(const MemoryMappedFile config_file, MemoryMappedFile::Open(options.model_folder + "/config.json"));
+  PHYLLO_ASSIGN_OR_RETURN(const MemoryMappedFile config_file,
+                          MemoryMappedFile::Open(options.model_folder + "/config.json"));
   PHYLLO_ASSIGN_OR_RETURN(model->config_, ParseModelConfig(Text(config_file)));
-  const absl::StatusOr<MemoryMappedFile> generation_file = MemoryMappedFile::Open(options.model_folder + "/generation_config.json");
+  const absl::StatusOr<MemoryMappedFile> generation_file =
+      MemoryMappedFile::Open(options.model_folder + "/generation_config.json");
   if (generation_file.ok()) {
-    PHYLLO_ASSIGN_OR_RETURN(model->generation_config_, ParseGenerationConfig(Text(*generation_file)));
+    PHYLLO_ASSIGN_OR_RETURN(model->generation_config_,
+                            ParseGenerationConfig(Text(*generation_file)));
   } else if (!absl::IsNotFound(generation_file.status())) {
     return generation_file.status();
   }
   PHYLLO_ASSIGN_OR_RETURN(model->description_, DescribeDecoder(model->config_));
   PHYLLO_ASSIGN_OR_RETURN(model->checkpoint_, Checkpoint::Open(options.model_folder));
-  PHYLLO_ASSIGN_OR_RETURN(EmbeddingTable table, EmbeddingTable::Create(model->description_, *model->checkpoint_));
+  PHYLLO_ASSIGN_OR_RETURN(EmbeddingTable table,
+                          EmbeddingTable::Create(model->description_, *model->checkpoint_));
   model->embedding_table_ = std::make_unique<EmbeddingTable>(std::move(table));
-  PHYLLO_ASSIGN_OR_RETURN(model->thread_pool_, ThreadPool::Create({.num_threads = options.num_threads, .pin = options.pin_threads}));
+  PHYLLO_ASSIGN_OR_RETURN(
+      model->thread_pool_,
+      ThreadPool::Create({.num_threads = options.num_threads, .pin = options.pin_threads}));
 
   const bool bf16 = SupportsPrecision(Precision::kBf16) && IsOf16BitTypes(*model->checkpoint_);
   model->precision_ = options.precision.value_or(bf16 ? Precision::kBf16 : Precision::kF32);
-  PHYLLO_ASSIGN_OR_RETURN(const int64_t page_count,
-                          PageCount(options, PackedBytes(*model->checkpoint_, model->precision_),
-                                    options.page_size * KvBytesPerToken(model->description_, model->precision_)));
-  PHYLLO_ASSIGN_OR_RETURN(model->transformer_, Transformer::Load(model->config_, *model->checkpoint_, *model->thread_pool_,
-                                                                 {.precision = model->precision_,
-                                                                  .max_rows = options.max_rows,
-                                                                  .max_logits_rows = options.max_logits_rows,
-                                                                  .page_size = options.page_size,
-                                                                  .kv_page_count = page_count,
-                                                                  .progress = options.progress}));
+  PHYLLO_ASSIGN_OR_RETURN(
+      const int64_t page_count,
+      PageCount(options, model->config_.max_position_embeddings,
+                PackedBytes(*model->checkpoint_, model->precision_),
+                options.page_size * KvBytesPerToken(model->description_, model->precision_)));
+  PHYLLO_ASSIGN_OR_RETURN(
+      model->transformer_,
+      Transformer::Load(model->config_, *model->checkpoint_, *model->thread_pool_,
+                        {.precision = model->precision_,
+                         .max_rows = options.max_rows,
+                         .max_logits_rows = options.max_logits_rows,
+                         .page_size = options.page_size,
+                         .kv_page_count = page_count,
+                         .progress = options.progress}));
   model->sizes_ = {.hidden_size = model->description_.hidden_size,
                    .vocab_size = model->description_.vocab_size,
                    .max_rows = options.max_rows,
@@ -84,19 +104,24 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(const Local
   return model;
 }
 
-absl::Status LocalStepModel::Embed(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<float> out) {
+absl::Status LocalStepModel::Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
+                                   absl::Span<float> out) {
   return embedding_table_->Embed(token_ids, first_position, out);
 }
 
-absl::Status LocalStepModel::Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states) {
+absl::Status LocalStepModel::Forward(absl::Span<const StepSlice> slices,
+                                     MatrixView<float> hidden_states) {
   return transformer_->Forward(slices, hidden_states);
 }
 
-absl::Status LocalStepModel::ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states, MatrixView<float> logits) {
+absl::Status LocalStepModel::ComputeLogits(absl::Span<const int64_t> rows,
+                                           MatrixView<const float> hidden_states,
+                                           MatrixView<float> logits) {
   return transformer_->ComputeLogits(rows, hidden_states, logits);
 }
 
-void LocalStepModel::ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function) {
+void LocalStepModel::ParallelFor(int64_t num_tasks,
+                                 absl::FunctionRef<void(int64_t task, int worker)> function) {
   thread_pool_->ParallelFor(num_tasks, function);
 }
 

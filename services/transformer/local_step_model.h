@@ -25,35 +25,46 @@
 namespace phyllo {
 
 struct LocalStepModelOptions {
-  std::string model_folder;            // config.json, *.safetensors, generation_config.json if there is one
-  std::optional<Precision> precision;  // absent: bf16 if this CPU has kernels for it and the checkpoint is of 16-bit types, else f32
+  std::string model_folder;  // config.json, *.safetensors, generation_config.json if there is one
+  std::optional<Precision> precision;  // absent: bf16 if this CPU has kernels for it and the
+                                       // checkpoint is of 16-bit types, else f32
   int num_threads = 1;
   bool pin_threads = false;
   int64_t max_rows = 256;
   int64_t max_logits_rows = 64;
-  int64_t page_size = 64;        // tokens
-  // Upper bound of the KV cache, at least one page. Absent: half of what memory_bytes leaves beside the weights.
+  int64_t page_size = 64;  // tokens
+  // Upper bound of the KV cache, at least one page. Absent: half of what memory_bytes leaves beside
+  // the weights.
   std::optional<int64_t> kv_cache_bytes = std::nullopt;
-  int64_t memory_bytes = 0;         // that weights and KV cache may take together; read where kv_cache_bytes is absent
-  int64_t max_cache_tokens = 0;     // the cache has no more pages than these tokens need
-  std::function<void(int64_t done_bytes, int64_t total_bytes)> progress = nullptr;  // of packing the weights
+  int64_t memory_bytes =
+      0;  // that weights and KV cache may take together; read where kv_cache_bytes is absent
+  // The cache has no more pages than max_sequences sequences of max_sequence_length (absent:
+  // max_position_embeddings) tokens need.
+  int64_t max_sequences = 64;
+  std::optional<int64_t> max_sequence_length = std::nullopt;
+  std::function<void(int64_t done_bytes, int64_t total_bytes)> progress =
+      nullptr;  // of packing the weights
 };
 
-// Owns the memory map, the packed weights, the KV cache and the threads. Thread-compatible: one thread steps; config(), checkpoint() and the
-// other descriptions are immutable.
+// Owns the memory map, the packed weights, the KV cache and the threads. Thread-compatible: one
+// thread steps; config(), checkpoint() and the other descriptions are immutable.
 class LocalStepModel final : public StepModel {
  public:
-  // Errors of Checkpoint::Open, ParseModelConfig, ParseGenerationConfig, Transformer::Load; RESOURCE_EXHAUSTED if there is no room for
-  // one page.
+  // Errors of Checkpoint::Open, ParseModelConfig, ParseGenerationConfig, Transformer::Load;
+  // RESOURCE_EXHAUSTED if there is no room for one page.
   static absl::StatusOr<std::unique_ptr<LocalStepModel>> Load(const LocalStepModelOptions& options);
 
   const StepModelSizes& sizes() const override { return sizes_; }
   PageAllocator& page_allocator() override { return transformer_->kv_cache().allocator(); }
-  absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<float> out) override;
-  absl::Status Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states) override;
-  absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states, MatrixView<float> logits) override;
+  absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
+                     absl::Span<float> out) override;
+  absl::Status Forward(absl::Span<const StepSlice> slices,
+                       MatrixView<float> hidden_states) override;
+  absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
+                             MatrixView<float> logits) override;
   int num_threads() const override { return thread_pool_->num_threads(); }
-  void ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function) override;
+  void ParallelFor(int64_t num_tasks,
+                   absl::FunctionRef<void(int64_t task, int worker)> function) override;
 
   const ModelConfig& config() const { return config_; }
   const GenerationConfig& generation_config() const { return generation_config_; }

@@ -4,7 +4,8 @@
 
 namespace phyllo {
 
-StepWatchdog::StepWatchdog(const Engine& engine, absl::Duration limit, absl::Duration period, std::function<void(bool healthy)> on_change)
+StepWatchdog::StepWatchdog(const Engine& engine, absl::Duration limit, absl::Duration period,
+                           std::function<void(bool healthy)> on_change)
     : thread_([this, &engine, limit, period, on_change = std::move(on_change)] {
         bool healthy = true;
         on_change(healthy);

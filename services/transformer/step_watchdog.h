@@ -16,11 +16,13 @@ inline bool IsStuck(const EngineStats& stats, absl::Time now, absl::Duration lim
   return stats.step_started_time && now - *stats.step_started_time > limit;
 }
 
-// Looks at the engine from a thread of its own and calls `on_change(healthy)` whenever the answer changes, the first time with true.
+// Looks at the engine from a thread of its own and calls `on_change(healthy)` whenever the answer
+// changes, the first time with true.
 class StepWatchdog {
  public:
   // Borrows the engine. Looks every `period`.
-  StepWatchdog(const Engine& engine, absl::Duration limit, absl::Duration period, std::function<void(bool healthy)> on_change);
+  StepWatchdog(const Engine& engine, absl::Duration limit, absl::Duration period,
+               std::function<void(bool healthy)> on_change);
   // Ends the thread.
   ~StepWatchdog();
   StepWatchdog(const StepWatchdog&) = delete;

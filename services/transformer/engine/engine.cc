@@ -1,7 +1,10 @@
 // Invariants:
-// - sequences_ is in order of service: higher priority first, then earlier arrival. A preempted sequence keeps its place.
-// - Every sequence ends through Finish, once; it stays in sequences_ until RemoveFinished at the end of the step, without pages.
-// - The mutex guards the hand-over only; it is never held while the model computes or an outbox calls its reader.
+// - sequences_ is in order of service: higher priority first, then earlier arrival. A preempted
+// sequence keeps its place.
+// - Every sequence ends through Finish, once; it stays in sequences_ until RemoveFinished at the
+// end of the step, without pages.
+// - The mutex guards the hand-over only; it is never held while the model computes or an outbox
+// calls its reader.
 #include "services/transformer/engine/engine.h"
 
 #include <algorithm>
@@ -17,20 +20,25 @@ namespace {
 
 absl::Status CheckOption(absl::string_view name, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", must be in [", low, ", ", high, "]"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", value, ", must be in [", low, ", ", high, "]"));
 }
 
-constexpr int64_t kUnlimited = int64_t{1} << 40;
-
 absl::Status CheckOptions(const EngineOptions& options, const StepModelSizes& sizes) {
-  PHYLLO_RETURN_IF_ERROR(CheckOption("max_prefill_rows", options.max_prefill_rows, 1, sizes.max_rows));
+  constexpr int64_t kUnlimited = int64_t{1} << 40;
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_prefill_rows", options.max_prefill_rows, 1, sizes.max_rows));
   PHYLLO_RETURN_IF_ERROR(CheckOption("max_sequences", options.max_sequences, 1, sizes.max_rows));
-  PHYLLO_RETURN_IF_ERROR(CheckOption("max_waiting_sequences", options.max_waiting_sequences, 0, kUnlimited));
-  PHYLLO_RETURN_IF_ERROR(CheckOption("max_waiting_tokens", options.max_waiting_tokens, 1, kUnlimited));
-  PHYLLO_RETURN_IF_ERROR(CheckOption("max_unread_entries", options.max_unread_entries, 1, kUnlimited));
-  PHYLLO_RETURN_IF_ERROR(CheckOption("max_sequence_length", options.max_sequence_length.value_or(1), 1, kUnlimited));
-  if (options.now == nullptr) return absl::InvalidArgumentError("the engine needs a clock");
-  return absl::OkStatus();
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_waiting_sequences", options.max_waiting_sequences, 0, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_waiting_tokens", options.max_waiting_tokens, 1, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_unread_entries", options.max_unread_entries, 1, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_sequence_length", options.max_sequence_length.value_or(1), 1, kUnlimited));
+  return options.now != nullptr ? absl::OkStatus()
+                                : absl::InvalidArgumentError("the engine needs a clock");
 }
 
 absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
@@ -45,10 +53,12 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(StepModel& model, EngineO
   const int64_t cache_tokens = model.page_allocator().page_count() * sizes.page_size;
   SequenceLimits limits = {
       .vocab_size = sizes.vocab_size,
-      .max_sequence_length = std::min({sizes.max_positions, cache_tokens, options.max_sequence_length.value_or(cache_tokens)}),
+      .max_sequence_length = std::min(
+          {sizes.max_positions, cache_tokens, options.max_sequence_length.value_or(cache_tokens)}),
       .eos_token_ids = options.eos_token_ids};
   if (limits.max_sequence_length < 2) {
-    return absl::InvalidArgumentError(absl::StrCat("the KV cache has room for ", cache_tokens, " tokens, a sequence needs at least 2"));
+    return absl::InvalidArgumentError(absl::StrCat("the KV cache has room for ", cache_tokens,
+                                                   " tokens, a sequence needs at least 2"));
   }
   return std::unique_ptr<Engine>(new Engine(model, std::move(options), std::move(limits)));
 }
@@ -62,30 +72,37 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
                   .max_sequences = options_.max_sequences,
                   .page_size = model.sizes().page_size}),
       batch_(model) {
-  for (int worker = 0; worker < model.num_threads(); ++worker) samplers_.emplace_back(model.sizes().vocab_size);
+  for (int worker = 0; worker < model.num_threads(); ++worker)
+    samplers_.emplace_back(model.sizes().vocab_size);
   totals_.total_page_count = model.page_allocator().page_count();
   stats_ = totals_;
 }
 
-absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request, std::function<void()> on_news) {
+absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request,
+                                                 std::function<void()> on_news) {
   PHYLLO_RETURN_IF_ERROR(ValidateSequenceRequest(request, limits_));
   const absl::Time now = options_.now();
-  if (request.deadline && *request.deadline <= now) return absl::DeadlineExceededError("the deadline had passed when the request arrived");
+  if (request.deadline && *request.deadline <= now)
+    return absl::DeadlineExceededError("the deadline had passed when the request arrived");
   const auto prompt_count = static_cast<int64_t>(request.prompt_token_ids.size());
-  const int64_t token_count = prompt_count + static_cast<int64_t>(request.generated_token_ids.size());
+  const int64_t token_count =
+      prompt_count + static_cast<int64_t>(request.generated_token_ids.size());
   auto outbox = std::make_shared<SequenceOutbox>(options_.max_unread_entries, std::move(on_news));
-  PromptFeed feed(prompt_count, model_.sizes().hidden_size, options_.max_prefill_rows);
-  PageTable pages(model_.page_allocator(), model_.sizes().page_size);
+  SequenceStorage storage = {
+      PromptFeed(prompt_count, model_.sizes().hidden_size, options_.max_prefill_rows),
+      PageTable(model_.page_allocator(), model_.sizes().page_size)};
 
   absl::MutexLock lock(&mutex_);
   if (draining_ || stop_) return absl::UnavailableError("the server is draining");
-  if (queued_count_ >= options_.max_waiting_sequences) return QueueIsFull("max_waiting_sequences", options_.max_waiting_sequences);
+  if (queued_count_ >= options_.max_waiting_sequences)
+    return QueueIsFull("max_waiting_sequences", options_.max_waiting_sequences);
   // A sequence longer than the whole limit may wait alone; otherwise it could never be served.
   if (queued_count_ > 0 && queued_tokens_ + token_count > options_.max_waiting_tokens) {
     return QueueIsFull("max_waiting_tokens", options_.max_waiting_tokens);
   }
   const SequenceId id = next_id_++;
-  auto sequence = std::make_unique<Sequence>(id, std::move(request), outbox, limits_, std::move(feed), std::move(pages));
+  auto sequence =
+      std::make_unique<Sequence>(id, std::move(request), outbox, limits_, std::move(storage));
   sequence->submit_time = now;
   ++queued_count_;
   queued_tokens_ += token_count;
@@ -141,7 +158,8 @@ bool Engine::RunOneStep() {
 void Engine::Run() {
   while (true) {
     const bool changed = RunOneStep();
-    const absl::Duration until_expiry = changed ? absl::ZeroDuration() : NextExpiry() - options_.now();
+    const absl::Duration until_expiry =
+        changed ? absl::ZeroDuration() : NextExpiry() - options_.now();
     absl::MutexLock lock(&mutex_);
     if (!changed) mutex_.AwaitWithTimeout(absl::Condition(this, &Engine::HasInput), until_expiry);
     if (stop_) break;
@@ -166,7 +184,8 @@ bool Engine::TakeInbox() {
     const auto found = by_id_.find(provided.id);
     if (found == by_id_.end() || found->second->finished) continue;
     Sequence& sequence = *found->second;
-    const absl::Status status = sequence.feed.Accept(provided.first_position, std::move(provided.rows));
+    const absl::Status status =
+        sequence.feed.Accept(provided.first_position, std::move(provided.rows));
     if (!status.ok()) Fail(sequence, status);
     sequence.rows_asked_time.reset();
   }
@@ -181,9 +200,9 @@ bool Engine::TakeInbox() {
 void Engine::Enqueue(std::unique_ptr<Sequence> sequence) {
   Sequence& enqueued = *sequence;
   by_id_[enqueued.id] = &enqueued;
-  const auto place = std::upper_bound(sequences_.begin(), sequences_.end(), sequence, [](const auto& a, const auto& b) {
-    return a->request.priority > b->request.priority;
-  });
+  const auto place = std::upper_bound(
+      sequences_.begin(), sequences_.end(), sequence,
+      [](const auto& a, const auto& b) { return a->request.priority > b->request.priority; });
   sequences_.insert(place, std::move(sequence));
   if (const std::optional<FinishReason> reason = enqueued.Finished()) Finish(enqueued, *reason);
 }
@@ -193,11 +212,14 @@ void Engine::EndExpired(absl::Time now) {
     if (sequence->finished) continue;
     if (sequence->request.deadline && now >= *sequence->request.deadline) {
       Fail(*sequence, absl::DeadlineExceededError("the deadline passed"));
-    } else if (sequence->request.time_limit && now >= sequence->submit_time + *sequence->request.time_limit) {
+    } else if (sequence->request.time_limit &&
+               now >= sequence->submit_time + *sequence->request.time_limit) {
       Finish(*sequence, FinishReason::kTimeLimit);
-    } else if (sequence->rows_asked_time && now >= *sequence->rows_asked_time + options_.max_rows_wait) {
-      Fail(*sequence, absl::DeadlineExceededError(absl::StrCat("hidden states that were asked for did not arrive within ",
-                                                               absl::FormatDuration(options_.max_rows_wait))));
+    } else if (sequence->rows_asked_time &&
+               now >= *sequence->rows_asked_time + options_.max_rows_wait) {
+      Fail(*sequence, absl::DeadlineExceededError(
+                          absl::StrCat("hidden states that were asked for did not arrive within ",
+                                       absl::FormatDuration(options_.max_rows_wait))));
     }
   }
 }
@@ -206,8 +228,10 @@ absl::Time Engine::NextExpiry() const {
   absl::Time next = absl::InfiniteFuture();
   for (const auto& sequence : sequences_) {
     if (sequence->request.deadline) next = std::min(next, *sequence->request.deadline);
-    if (sequence->request.time_limit) next = std::min(next, sequence->submit_time + *sequence->request.time_limit);
-    if (sequence->rows_asked_time) next = std::min(next, *sequence->rows_asked_time + options_.max_rows_wait);
+    if (sequence->request.time_limit)
+      next = std::min(next, sequence->submit_time + *sequence->request.time_limit);
+    if (sequence->rows_asked_time)
+      next = std::min(next, *sequence->rows_asked_time + options_.max_rows_wait);
   }
   return next;
 }
@@ -232,7 +256,8 @@ void Engine::AskForRows(absl::Time now) {
   bool next_in_line = true;  // the first that waits gets its rows ready
   for (const auto& sequence : sequences_) {
     if (sequence->finished || (!sequence->running && !std::exchange(next_in_line, false))) continue;
-    while (const std::optional<RowRange> need = sequence->feed.NextNeed()) sequence->outbox->AddNeed(*need);
+    while (const std::optional<RowRange> need = sequence->feed.NextNeed())
+      sequence->outbox->AddNeed(*need);
     if (!sequence->feed.waiting_for_rows()) {
       sequence->rows_asked_time.reset();
     } else if (!sequence->rows_asked_time) {
@@ -261,19 +286,18 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
   Publish(start);
   absl::Status status = batch_.Forward();
   if (status.ok()) {
-    status = batch_.VisitLogits([&](const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker) {
-      Deliver(row, logits, worker);
-    });
+    status = batch_.VisitLogits([&](const StepBatch::LogitsRow& row, absl::Span<const float> logits,
+                                    int worker) { Deliver(row, logits, worker); });
   }
   const absl::Time end = options_.now();
-  for (size_t i = 0; i < in_batch_.size(); ++i) AfterStep(*in_batch_[i], batch_.slices()[i].row_count, status, end);
+  for (size_t i = 0; i < in_batch_.size(); ++i)
+    AfterStep(*in_batch_[i], batch_.slices()[i].row_count, status, end);
   ++totals_.step_count;
   report.duration = end - start;
   if (options_.observer != nullptr) options_.observer->OnStep(report);
   return true;
 }
 
-// Runs on any worker: touches its own sequence only.
 void Engine::Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker) {
   Sequence& sequence = *row.sequence;
   if (!sequence.step_status.ok()) return;
@@ -287,11 +311,12 @@ void Engine::Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> lo
     return;
   }
   const int32_t token_id = token->token_id;
-  const bool fits = scores ? sequence.outbox->AddScoredToken(index, *std::move(token))
-                           : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token));
+  const bool fits = scores
+                        ? sequence.outbox->AddScoredToken(index, *std::move(token))
+                        : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token));
   if (!fits) {
-    sequence.step_status = absl::ResourceExhaustedError(
-        absl::StrCat("the reader is too slow: max_unread_entries is ", options_.max_unread_entries));
+    sequence.step_status = absl::ResourceExhaustedError(absl::StrCat(
+        "the reader is too slow: max_unread_entries is ", options_.max_unread_entries));
     return;
   }
   if (scores) {
@@ -302,7 +327,8 @@ void Engine::Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> lo
   }
 }
 
-void Engine::AfterStep(Sequence& sequence, int64_t row_count, const absl::Status& step_status, absl::Time now) {
+void Engine::AfterStep(Sequence& sequence, int64_t row_count, const absl::Status& step_status,
+                       absl::Time now) {
   if (!step_status.ok()) {
     Fail(sequence, absl::InternalError(absl::StrCat("step: ", step_status.message())));
     return;
@@ -353,7 +379,8 @@ void Engine::LeaveQueue(Sequence& sequence) {
   if (std::exchange(sequence.left_queue, true)) return;
   absl::MutexLock lock(&mutex_);
   --queued_count_;
-  queued_tokens_ -= sequence.prompt_count() + static_cast<int64_t>(sequence.request.generated_token_ids.size());
+  queued_tokens_ -=
+      sequence.prompt_count() + static_cast<int64_t>(sequence.request.generated_token_ids.size());
 }
 
 void Engine::Publish(std::optional<absl::Time> step_started_time) {

@@ -1,8 +1,8 @@
 // Continuous batching: sequences come and go between the steps of one model.
 //   PHYLLO_ASSIGN_OR_RETURN(const auto engine, Engine::Create(model, options));
 //   std::thread steps([&] { engine->Run(); });
-//   PHYLLO_ASSIGN_OR_RETURN(const SequenceId id, engine->Submit(request, outbox));  // then answer the outbox's needs
-//   engine->ProvideHiddenStates(id, need.first_position, rows);
+//   PHYLLO_ASSIGN_OR_RETURN(const SequenceId id, engine->Submit(request, outbox));  // then answer
+//   the outbox's needs engine->ProvideHiddenStates(id, need.first_position, rows);
 #ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_H_
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_H_
 
@@ -50,10 +50,11 @@ struct EngineOptions {
   int64_t max_waiting_tokens = 65536;   // of them together, >= 1
   int64_t max_unread_entries = 65536;   // of an outbox, see there
   absl::Duration max_rows_wait = absl::Seconds(60);  // how long rows that were asked for may take
-  std::optional<int64_t> max_sequence_length = std::nullopt;     // less than model and cache admit, >= 1
-  std::vector<int32_t> eos_token_ids = {};         // end-of-sequence ids of the model
-  std::function<absl::Time()> now = nullptr;             // monotonic; any origin
-  EngineObserver* observer = nullptr;                // borrowed, may be null
+  std::optional<int64_t> max_sequence_length =
+      std::nullopt;                           // less than model and cache admit, >= 1
+  std::vector<int32_t> eos_token_ids = {};    // end-of-sequence ids of the model
+  std::function<absl::Time()> now = nullptr;  // monotonic; any origin
+  EngineObserver* observer = nullptr;         // borrowed, may be null
 };
 
 // The load, as of the end of the last step or later.
@@ -65,29 +66,35 @@ struct EngineStats {
   int64_t total_page_count = 0;
   int64_t step_count = 0;
   int64_t preemption_count = 0;
-  int64_t not_finite_count = 0;                 // sequences ended because of logits that are not finite
-  std::optional<absl::Time> step_started_time;  // set while a step computes: if long ago, the engine is stuck
+  int64_t not_finite_count = 0;  // sequences ended because of logits that are not finite
+  std::optional<absl::Time>
+      step_started_time;  // set while a step computes: if long ago, the engine is stuck
   bool draining = false;
 };
 
-// Owns the sequences, and the batch they share. One thread, the step thread, calls Run (or RunOneStep, in tests) and alone touches sequences; all
-// other methods only put something into its inbox. Thread-safe except for Run and RunOneStep.
+// Owns the sequences, and the batch they share. One thread, the step thread, calls Run (or
+// RunOneStep, in tests) and alone touches sequences; all other methods only put something into its
+// inbox. Thread-safe except for Run and RunOneStep.
 class Engine {
  public:
   // Borrows the model. INVALID_ARGUMENT names the option that is out of range.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(StepModel& model, EngineOptions options);
 
-  // Takes a sequence; its news goes to an outbox made with `on_news` (see SequenceOutbox), which ends with the result.
-  // INVALID_ARGUMENT for a wrong request; RESOURCE_EXHAUSTED, naming the limit, when the queue is full; UNAVAILABLE while draining;
-  // DEADLINE_EXCEEDED when the deadline has passed.
+  // Takes a sequence; its news goes to an outbox made with `on_news` (see SequenceOutbox), which
+  // ends with the result. INVALID_ARGUMENT for a wrong request; RESOURCE_EXHAUSTED, naming the
+  // limit, when the queue is full; UNAVAILABLE while draining; DEADLINE_EXCEEDED when the deadline
+  // has passed.
   struct Submitted {
     SequenceId id = 0;
     std::shared_ptr<SequenceOutbox> outbox;  // shared with the engine
   };
-  absl::StatusOr<Submitted> Submit(SequenceRequest request, std::function<void()> on_news) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Submitted> Submit(SequenceRequest request, std::function<void()> on_news)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Answers a need with rows [n, d]. Rows that were not asked for end the sequence with INVALID_ARGUMENT.
-  void ProvideHiddenStates(SequenceId id, int64_t first_position, std::vector<float> rows) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Answers a need with rows [n, d]. Rows that were not asked for end the sequence with
+  // INVALID_ARGUMENT.
+  void ProvideHiddenStates(SequenceId id, int64_t first_position, std::vector<float> rows)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the sequence with CANCELLED before the next step; nothing if it has ended.
   void Cancel(SequenceId id) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -101,10 +108,11 @@ class Engine {
   const SequenceLimits& limits() const { return limits_; }
   absl::Time now() const { return options_.now(); }
 
-  // Takes in what is new, ends what must end, computes one step. False if nothing changed: then nothing will until there is new input or
-  // a deadline passes.
+  // Takes in what is new, ends what must end, computes one step. False if nothing changed: then
+  // nothing will until there is new input or a deadline passes.
   bool RunOneStep() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Steps until Stop, sleeping when there is nothing to do; then ends all sequences with UNAVAILABLE.
+  // Steps until Stop, sleeping when there is nothing to do; then ends all sequences with
+  // UNAVAILABLE.
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -128,8 +136,10 @@ class Engine {
   const StepPlan& Plan() ABSL_LOCKS_EXCLUDED(mutex_);
   void AskForRows(absl::Time now);
   bool Compute(const StepPlan& plan, absl::Time start) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Runs on any worker: touches the row's sequence only.
   void Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker);
-  void AfterStep(Sequence& sequence, int64_t row_count, const absl::Status& step_status, absl::Time now);
+  void AfterStep(Sequence& sequence, int64_t row_count, const absl::Status& step_status,
+                 absl::Time now);
   void Finish(Sequence& sequence, FinishReason reason);
   void Fail(Sequence& sequence, absl::Status status);
   void End(Sequence& sequence, SequenceResult result) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -146,8 +156,8 @@ class Engine {
   // Of the step thread.
   Scheduler scheduler_;
   StepBatch batch_;
-  std::vector<Sampler> samplers_;                      // one a worker
-  std::vector<std::unique_ptr<Sequence>> sequences_;   // in order of service
+  std::vector<Sampler> samplers_;                     // one a worker
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // in order of service
   absl::flat_hash_map<SequenceId, Sequence*> by_id_;
   std::vector<SequenceSnapshot> snapshots_;
   std::vector<Sequence*> in_batch_;

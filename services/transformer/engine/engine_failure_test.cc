@@ -1,4 +1,5 @@
-// How sequences end early: cancel, deadline, full queue, slow reader, broken numbers, drain. Stepped by hand.
+// How sequences end early: cancel, deadline, full queue, slow reader, broken numbers, drain.
+// Stepped by hand.
 #include <thread>
 #include <vector>
 
@@ -145,7 +146,8 @@ TEST(EngineFailureTest, EndsASequenceWhoseRowsDoNotArrive) {
   driver.Drive();
   driver.Advance(absl::Seconds(3));
   driver.Step();
-  EXPECT_THAT(client.result->status, StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("did not arrive within 3s")));
+  EXPECT_THAT(client.result->status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("did not arrive within 3s")));
 }
 
 TEST(EngineFailureTest, EndsASequenceThatSendsUnaskedRows) {
@@ -164,8 +166,9 @@ TEST(EngineFailureTest, RefusesMoreThanTheWaitingSequences) {
   driver.Step();
   driver.Add(EngineDriver::Request(kPrompt, 5));
   FakeClient& last = driver.Add(EngineDriver::Request(kPrompt, 5));
-  EXPECT_THAT(driver.TrySubmit(EngineDriver::Request(kPrompt, 5)),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_waiting_sequences is 2")));
+  EXPECT_THAT(
+      driver.TrySubmit(EngineDriver::Request(kPrompt, 5)),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_waiting_sequences is 2")));
   driver.engine().Cancel(last.id);
   driver.Step();
   driver.Add(EngineDriver::Request(kPrompt, 5));
@@ -176,8 +179,9 @@ TEST(EngineFailureTest, RefusesMoreThanTheWaitingTokens) {
   EngineDriver driver(model, {.max_waiting_tokens = 13});
   driver.Add(EngineDriver::Request(kPrompt, 5));
   driver.Add(EngineDriver::Request(kPrompt, 5));
-  EXPECT_THAT(driver.TrySubmit(EngineDriver::Request(kPrompt, 5)),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_waiting_tokens is 13")));
+  EXPECT_THAT(
+      driver.TrySubmit(EngineDriver::Request(kPrompt, 5)),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_waiting_tokens is 13")));
   driver.Drive();
   driver.Add(EngineDriver::Request(kPrompt, 5));
 }
@@ -186,14 +190,16 @@ TEST(EngineFailureTest, RefusesAPromptThatDoesNotFit) {
   FakeStepModel model(2, 4);
   EngineDriver driver(model);
   EXPECT_THAT(driver.TrySubmit(EngineDriver::Request({1, 2, 3, 4, 5, 6, 7, 8}, 1)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs room for 9; a sequence here has at most 8")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("needs room for 9; a sequence here has at most 8")));
 }
 
 TEST(EngineFailureTest, RefusesTokensOutsideTheVocabulary) {
   FakeStepModel model(100, 4);
   EngineDriver driver(model);
   EXPECT_THAT(driver.TrySubmit(EngineDriver::Request({1, 16}, 1)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("prompt_token_ids[1] is 16, must be in [0, 16)")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("prompt_token_ids[1] is 16, must be in [0, 16)")));
 }
 
 TEST(EngineFailureTest, EndsASlowReaderOnly) {
@@ -207,7 +213,8 @@ TEST(EngineFailureTest, EndsASlowReaderOnly) {
   PHYLLO_EXPECT_OK(quick.result->status);
   const SequenceNews news = slow.outbox->Take();
   EXPECT_THAT(news.tokens, SizeIs(8));
-  EXPECT_THAT(news.result->status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_unread_entries is 8")));
+  EXPECT_THAT(news.result->status,
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_unread_entries is 8")));
   EXPECT_EQ(model.page_allocator().free_count(), 100);
 }
 
@@ -217,7 +224,8 @@ TEST(EngineFailureTest, NotFiniteLogitsEndTheirSequenceOnly) {
   FakeClient& healthy = driver.Add(EngineDriver::Request(kPrompt, 10));
   FakeClient& poisoned = driver.Add(EngineDriver::Request({1, FakeStepModel::kPoison}, 10));
   driver.Drive();
-  EXPECT_THAT(poisoned.result->status, StatusIs(absl::StatusCode::kInternal, HasSubstr("not finite")));
+  EXPECT_THAT(poisoned.result->status,
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("not finite")));
   EXPECT_THAT(poisoned.tokens, IsEmpty());
   EXPECT_EQ(healthy.token_ids(), FakeStepModel::GreedyContinuation(kPrompt, 10));
   EXPECT_EQ(driver.engine().stats().not_finite_count, 1);
@@ -243,7 +251,8 @@ TEST(EngineFailureTest, DrainFinishesWhatRunsAndRefusesNew) {
   FakeClient& waiting = driver.Add(EngineDriver::Request(kPrompt, 10));
   driver.Step();
   driver.engine().Drain();
-  EXPECT_THAT(driver.TrySubmit(EngineDriver::Request(kPrompt, 1)), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(driver.TrySubmit(EngineDriver::Request(kPrompt, 1)),
+              StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(driver.engine().stats().draining);
   driver.Drive();
   PHYLLO_EXPECT_OK(running.result->status);
@@ -269,9 +278,10 @@ TEST(EngineFailureTest, RunEndsEverySequenceWhenStopped) {
   EngineDriver driver(model);
   absl::Notification asked;
   SequenceRequest request = EngineDriver::Request(kPrompt, 10);
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const Engine::Submitted submitted, driver.engine().Submit(request, [&] {
-    if (!asked.HasBeenNotified()) asked.Notify();
-  }));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const Engine::Submitted submitted,
+                              driver.engine().Submit(request, [&] {
+                                if (!asked.HasBeenNotified()) asked.Notify();
+                              }));
   std::thread steps([&] { driver.engine().Run(); });
   asked.WaitForNotification();
   driver.engine().Stop();
@@ -284,7 +294,8 @@ TEST(EngineFailureTest, CreateNamesTheOptionThatIsOutOfRange) {
   FakeStepModel model(100, 4);
   const auto now = [] { return absl::UnixEpoch(); };
   EXPECT_THAT(Engine::Create(model, {.max_prefill_rows = 65, .now = now}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_prefill_rows is 65, must be in [1, 64]")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("max_prefill_rows is 65, must be in [1, 64]")));
   EXPECT_THAT(Engine::Create(model, {.max_prefill_rows = 8, .max_sequences = 0, .now = now}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_sequences is 0")));
 }

@@ -1,4 +1,5 @@
-// The engine stepped by hand over a fake model whose tokens depend on everything in its pages: batching, prefill, preemption, scoring.
+// The engine stepped by hand over a fake model whose tokens depend on everything in its pages:
+// batching, prefill, preemption, scoring.
 #include "services/transformer/engine/engine.h"
 
 #include <cmath>
@@ -21,14 +22,16 @@ using ::testing::SizeIs;
 // `count` ids in [0, 13).
 std::vector<int32_t> Prompt(int64_t count, int32_t seed = 0) {
   std::vector<int32_t> ids;
-  for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((i * 7 + i * i * 3 + seed * 5) % 13));
+  for (int64_t i = 0; i < count; ++i)
+    ids.push_back(static_cast<int32_t>((i * 7 + i * i * 3 + seed * 5) % 13));
   return ids;
 }
 
 void ExpectTokens(const FakeClient& client) {
   ASSERT_TRUE(client.result.has_value());
   PHYLLO_EXPECT_OK(client.result->status);
-  EXPECT_EQ(client.token_ids(), FakeStepModel::GreedyContinuation(client.request.prompt_token_ids, client.request.max_new_tokens));
+  EXPECT_EQ(client.token_ids(), FakeStepModel::GreedyContinuation(client.request.prompt_token_ids,
+                                                                  client.request.max_new_tokens));
 }
 
 TEST(EngineTest, GeneratesTheModelsContinuation) {
@@ -50,7 +53,8 @@ TEST(EngineTest, ReportsTheLogprobsOfTheRawLogits) {
   FakeClient& client = driver.Add(request);
   driver.Drive();
   ASSERT_THAT(client.tokens, SizeIs(1));
-  const SampledToken expected = *DescribeToken(FakeStepModel::LogitsAfter(Prompt(3)), client.tokens[0].token_id, request.sampling);
+  const SampledToken expected = *DescribeToken(FakeStepModel::LogitsAfter(Prompt(3)),
+                                               client.tokens[0].token_id, request.sampling);
   EXPECT_EQ(client.tokens[0].logprob, expected.logprob);
   EXPECT_EQ(client.tokens[0].rank, 1);
   EXPECT_EQ(client.tokens[0].top_logprobs[1].token_id, expected.top_logprobs[1].token_id);
@@ -61,7 +65,8 @@ TEST(EngineTest, CutsALongPromptIntoChunks) {
   EngineDriver driver(model, {.max_prefill_rows = 8});
   FakeClient& client = driver.Add(EngineDriver::Request(Prompt(20), 2));
   driver.Drive();
-  EXPECT_THAT(model.steps(), ElementsAre(ElementsAre(8), ElementsAre(8), ElementsAre(4), ElementsAre(1)));
+  EXPECT_THAT(model.steps(),
+              ElementsAre(ElementsAre(8), ElementsAre(8), ElementsAre(4), ElementsAre(1)));
   ExpectTokens(client);
   ASSERT_THAT(client.progress, SizeIs(2));
   EXPECT_EQ(client.progress[1].done_count, 16);
@@ -104,7 +109,8 @@ TEST(EngineTest, TokensDoNotDependOnTheBatchOrTheChunks) {
     FakeStepModel model(200, 4, /*max_rows=*/64, /*max_logits_rows=*/3);
     EngineDriver driver(model, {.max_prefill_rows = chunk});
     std::vector<FakeClient*> clients;
-    for (int32_t i = 0; i < 16; ++i) clients.push_back(&driver.Add(EngineDriver::Request(Prompt(1 + 3 * i, i), 5 + i)));
+    for (int32_t i = 0; i < 16; ++i)
+      clients.push_back(&driver.Add(EngineDriver::Request(Prompt(1 + 3 * i, i), 5 + i)));
     driver.Drive();
     for (const FakeClient* client : clients) ExpectTokens(*client);
   }
@@ -134,7 +140,8 @@ TEST(EngineTest, PreemptionDoesNotChangeTokens) {
   FakeStepModel model(12, 4);
   EngineDriver driver(model);
   std::vector<FakeClient*> clients;
-  for (int32_t i = 0; i < 4; ++i) clients.push_back(&driver.Add(EngineDriver::Request(Prompt(4, i), 20)));
+  for (int32_t i = 0; i < 4; ++i)
+    clients.push_back(&driver.Add(EngineDriver::Request(Prompt(4, i), 20)));
   driver.Drive();
   int64_t preemptions = 0;
   for (const FakeClient* client : clients) {
@@ -143,7 +150,8 @@ TEST(EngineTest, PreemptionDoesNotChangeTokens) {
   }
   EXPECT_GT(preemptions, 0);
   EXPECT_EQ(driver.engine().stats().preemption_count, preemptions);
-  EXPECT_EQ(clients[0]->result->preemption_count, 0);  // the first in order of service never loses its pages
+  EXPECT_EQ(clients[0]->result->preemption_count,
+            0);  // the first in order of service never loses its pages
   EXPECT_EQ(model.page_allocator().free_count(), 12);
 }
 
@@ -248,7 +256,8 @@ TEST(EngineTest, ScoresPromptTokensInBoundedChunks) {
   EXPECT_EQ(client.result->finish_reason, FinishReason::kScored);
   ASSERT_THAT(client.scored_tokens, SizeIs(25));
   for (int64_t i = 5; i < 30; ++i) {
-    const SampledToken expected = *DescribeToken(FakeStepModel::LogitsAfter(Prompt(i)), Prompt(30)[i], request.prompt_logprobs);
+    const SampledToken expected = *DescribeToken(FakeStepModel::LogitsAfter(Prompt(i)),
+                                                 Prompt(30)[i], request.prompt_logprobs);
     EXPECT_EQ(client.scored_tokens[i - 5].token_id, expected.token_id);
     EXPECT_EQ(client.scored_tokens[i - 5].logprob, expected.logprob);
     EXPECT_EQ(client.scored_tokens[i - 5].rank, expected.rank);

@@ -1,5 +1,5 @@
-// Invariant: next_position_ <= ready_count_ <= asked_count_ <= prompt_count_; the ranges of asked_ that are not stale follow one another and
-// cover [ready_count_, asked_count_).
+// Invariant: next_position_ <= ready_count_ <= asked_count_ <= prompt_count_; the ranges of asked_
+// that are not stale follow one another and cover [ready_count_, asked_count_).
 #include "services/transformer/engine/prompt_feed.h"
 
 #include <algorithm>
@@ -26,17 +26,20 @@ absl::Status PromptFeed::Accept(int64_t first_position, std::vector<float> rows)
   const auto size = static_cast<int64_t>(rows.size());
   if (size == 0 || size % hidden_size_ != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("hidden_states have ", size, " elements, must be a positive multiple of hidden_size ", hidden_size_));
+        absl::StrCat("hidden_states have ", size,
+                     " elements, must be a positive multiple of hidden_size ", hidden_size_));
   }
   const int64_t count = size / hidden_size_;
   if (asked_.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("hidden_states of position ", first_position, " were not asked for"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("hidden_states of position ", first_position, " were not asked for"));
   }
   Asked& oldest = asked_.front();
   if (first_position != oldest.range.first_position || count > oldest.range.count) {
-    return absl::InvalidArgumentError(absl::StrCat("hidden_states of positions [", first_position, ", ", first_position + count,
-                                                   ") do not begin the oldest unanswered need [", oldest.range.first_position, ", ",
-                                                   oldest.range.first_position + oldest.range.count, ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("hidden_states of positions [", first_position, ", ", first_position + count,
+                     ") do not begin the oldest unanswered need [", oldest.range.first_position,
+                     ", ", oldest.range.first_position + oldest.range.count, ")"));
   }
   oldest.range.first_position += count;
   oldest.range.count -= count;

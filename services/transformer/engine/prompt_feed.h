@@ -18,28 +18,34 @@ struct RowRange {
   int64_t count = 0;
 };
 
-// Says which rows to ask for, takes them in the order they were asked for, hands them out once. At most two chunks are asked for or held at a
-// time. After Restart rows that are still on their way are recognised and dropped. Thread-compatible.
+// Says which rows to ask for, takes them in the order they were asked for, hands them out once. At
+// most two chunks are asked for or held at a time. After Restart rows that are still on their way
+// are recognised and dropped. Thread-compatible.
 class PromptFeed {
  public:
   // prompt_count >= 0 rows of hidden_size floats, asked for in chunks of at most chunk_size >= 1.
   PromptFeed(int64_t prompt_count, int64_t hidden_size, int64_t chunk_size);
 
-  // The next range to ask for, if it is time: call again after every Read and Accept. What is returned counts as asked for.
+  // The next range to ask for, if it is time: call again after every Read and Accept. What is
+  // returned counts as asked for.
   std::optional<RowRange> NextNeed();
 
-  // Takes rows [n, hidden_size], n >= 1, from first_position on: part or all of the oldest unanswered range.
-  // INVALID_ARGUMENT, naming what was expected, if they were not asked for or do not fit.
+  // Takes rows [n, hidden_size], n >= 1, from first_position on: part or all of the oldest
+  // unanswered range. INVALID_ARGUMENT, naming what was expected, if they were not asked for or do
+  // not fit.
   absl::Status Accept(int64_t first_position, std::vector<float> rows);
 
-  // Copies the next `count` rows to `out` [count, hidden_size] and drops them. Requires next_position() + count <= ready_count().
+  // Copies the next `count` rows to `out` [count, hidden_size] and drops them. Requires
+  // next_position() + count <= ready_count().
   void Read(int64_t count, absl::Span<float> out);
 
   // Starts again at position 0; everything will be asked for once more.
   void Restart();
 
   int64_t next_position() const { return next_position_; }  // the first not yet read
-  int64_t ready_count() const { return ready_count_; }      // positions below have been read or are held
+  int64_t ready_count() const {
+    return ready_count_;
+  }  // positions below have been read or are held
   bool waiting_for_rows() const { return !asked_.empty(); }  // something asked for has not arrived
 
  private:
@@ -55,7 +61,8 @@ class PromptFeed {
   int64_t ready_count_ = 0;
   int64_t asked_count_ = 0;  // positions below have been asked for
   std::deque<Asked> asked_;
-  std::deque<std::vector<float>> held_;  // rows [next_position_, ready_count_), the first `read_offset_` floats already read
+  std::deque<std::vector<float>>
+      held_;  // rows [next_position_, ready_count_), the first `read_offset_` floats already read
   int64_t read_offset_ = 0;
 };
 

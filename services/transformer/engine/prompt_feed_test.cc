@@ -65,21 +65,26 @@ TEST(PromptFeedTest, ReadsAcrossChunksInOrder) {
 
 TEST(PromptFeedTest, ReturnsInvalidArgumentWhenRowsWereNotAskedFor) {
   PromptFeed feed(10, 2, 4);
-  EXPECT_THAT(feed.Accept(0, Rows(0, 1)), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not asked for")));
+  EXPECT_THAT(feed.Accept(0, Rows(0, 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not asked for")));
 }
 
 TEST(PromptFeedTest, ReturnsInvalidArgumentWhenRowsAreOutOfPlace) {
   PromptFeed feed(10, 2, 4);
   Needs(feed);
-  EXPECT_THAT(feed.Accept(4, Rows(4, 4)), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unanswered need [0, 4)")));
-  EXPECT_THAT(feed.Accept(0, Rows(0, 5)), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[0, 5)")));
+  EXPECT_THAT(feed.Accept(4, Rows(4, 4)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unanswered need [0, 4)")));
+  EXPECT_THAT(feed.Accept(0, Rows(0, 5)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[0, 5)")));
 }
 
 TEST(PromptFeedTest, ReturnsInvalidArgumentWhenRowsAreNotWhole) {
   PromptFeed feed(10, 2, 4);
   Needs(feed);
-  EXPECT_THAT(feed.Accept(0, {1.0f, 2.0f, 3.0f}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("have 3 elements")));
-  EXPECT_THAT(feed.Accept(0, {}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("have 0 elements")));
+  EXPECT_THAT(feed.Accept(0, {1.0f, 2.0f, 3.0f}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("have 3 elements")));
+  EXPECT_THAT(feed.Accept(0, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("have 0 elements")));
 }
 
 TEST(PromptFeedTest, DropsAnswersThatARestartOvertook) {

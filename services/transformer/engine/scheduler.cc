@@ -1,5 +1,6 @@
 // Invariants within one PlanStep:
-// - free_page_count_ counts the pages that neither a snapshot nor a grant holds; it never goes below zero.
+// - free_page_count_ counts the pages that neither a snapshot nor a grant holds; it never goes
+// below zero.
 // - A preempted sequence has no rows and is not admitted again in the same step.
 #include "services/transformer/engine/scheduler.h"
 
@@ -8,7 +9,8 @@
 
 namespace phyllo {
 
-const StepPlan& Scheduler::PlanStep(absl::Span<const SequenceSnapshot> sequences, int64_t free_page_count) {
+const StepPlan& Scheduler::PlanStep(absl::Span<const SequenceSnapshot> sequences,
+                                    int64_t free_page_count) {
   sequences_ = sequences;
   free_page_count_ = free_page_count;
   rows_left_ = options_.max_rows;
@@ -40,13 +42,16 @@ void Scheduler::GrantRows(int64_t index, int64_t row_count) {
   const SequenceSnapshot& sequence = sequences_[index];
   int64_t rows = std::min(row_count, rows_left_);
   if (rows <= 0) return;
-  while (PagesFor(sequence.computed_count + rows) - sequence.page_count > free_page_count_ && PreemptAfter(index)) {
+  while (PagesFor(sequence.computed_count + rows) - sequence.page_count > free_page_count_ &&
+         PreemptAfter(index)) {
   }
-  rows = std::min(rows, (sequence.page_count + free_page_count_) * options_.page_size - sequence.computed_count);
+  rows = std::min(rows, (sequence.page_count + free_page_count_) * options_.page_size -
+                            sequence.computed_count);
   if (rows <= 0) return;
   Grant& grant = grants_[index];
   grant.row_count = rows;
-  grant.new_page_count = std::max<int64_t>(0, PagesFor(sequence.computed_count + rows) - sequence.page_count);
+  grant.new_page_count =
+      std::max<int64_t>(0, PagesFor(sequence.computed_count + rows) - sequence.page_count);
   free_page_count_ -= grant.new_page_count;
   rows_left_ -= rows;
   if (sequence.token_count - sequence.computed_count > 1) prefill_rows_left_ -= rows;
@@ -59,7 +64,8 @@ bool Scheduler::PreemptAfter(int64_t index) {
     if (!grant.running || pages == 0) continue;
     free_page_count_ += pages;
     rows_left_ += grant.row_count;
-    if (sequences_[i].token_count - sequences_[i].computed_count > 1) prefill_rows_left_ += grant.row_count;
+    if (sequences_[i].token_count - sequences_[i].computed_count > 1)
+      prefill_rows_left_ += grant.row_count;
     grant = Grant{.preempted = true};
     plan_.preempted.push_back(sequences_[i].id);
     return true;
@@ -70,7 +76,8 @@ bool Scheduler::PreemptAfter(int64_t index) {
 void Scheduler::AdmitWaiting() {
   const auto size = static_cast<int64_t>(sequences_.size());
   int64_t running_count = 0;
-  int64_t promised_page_count = 0;  // running sequences will take these for tokens they already have
+  int64_t promised_page_count =
+      0;  // running sequences will take these for tokens they already have
   for (int64_t i = 0; i < size; ++i) {
     if (!grants_[i].running) continue;
     ++running_count;

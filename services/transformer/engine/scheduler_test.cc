@@ -7,36 +7,55 @@
 
 namespace phyllo {
 
-inline bool operator==(const PlannedSlice& a, const PlannedSlice& b) { return a.id == b.id && a.row_count == b.row_count; }
-inline void PrintTo(const PlannedSlice& slice, std::ostream* os) { *os << "{" << slice.id << ", " << slice.row_count << "}"; }
+inline bool operator==(const PlannedSlice& a, const PlannedSlice& b) {
+  return a.id == b.id && a.row_count == b.row_count;
+}
+inline void PrintTo(const PlannedSlice& slice, std::ostream* os) {
+  *os << "{" << slice.id << ", " << slice.row_count << "}";
+}
 
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr SchedulerOptions kOptions = {.max_rows = 10, .max_prefill_rows = 8, .max_sequences = 4, .page_size = 4};
+constexpr SchedulerOptions kOptions = {
+    .max_rows = 10, .max_prefill_rows = 8, .max_sequences = 4, .page_size = 4};
 
 // A running sequence whose next row is that of its last sampled token.
 SequenceSnapshot Decoding(SequenceId id, int64_t computed, int64_t pages) {
-  return {.id = id, .running = true, .computed_count = computed, .ready_count = computed + 1, .token_count = computed + 1, .page_count = pages};
+  return {.id = id,
+          .running = true,
+          .computed_count = computed,
+          .ready_count = computed + 1,
+          .token_count = computed + 1,
+          .page_count = pages};
 }
 
 SequenceSnapshot Prefilling(SequenceId id, int64_t computed, int64_t tokens, int64_t pages) {
-  return {.id = id, .running = true, .computed_count = computed, .ready_count = tokens, .token_count = tokens, .page_count = pages};
+  return {.id = id,
+          .running = true,
+          .computed_count = computed,
+          .ready_count = tokens,
+          .token_count = tokens,
+          .page_count = pages};
 }
 
-SequenceSnapshot Waiting(SequenceId id, int64_t tokens) { return {.id = id, .ready_count = tokens, .token_count = tokens}; }
+SequenceSnapshot Waiting(SequenceId id, int64_t tokens) {
+  return {.id = id, .ready_count = tokens, .token_count = tokens};
+}
 
 TEST(SchedulerTest, GivesDecodeItsRowsBeforeEarlierPrompts) {
   Scheduler scheduler({.max_rows = 4, .max_prefill_rows = 4, .max_sequences = 4, .page_size = 4});
-  const StepPlan& plan = scheduler.PlanStep({Prefilling(1, 0, 20, 0), Decoding(2, 5, 2), Decoding(3, 6, 2)}, 10);
+  const StepPlan& plan =
+      scheduler.PlanStep({Prefilling(1, 0, 20, 0), Decoding(2, 5, 2), Decoding(3, 6, 2)}, 10);
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 2}, PlannedSlice{2, 1}, PlannedSlice{3, 1}));
 }
 
 TEST(SchedulerTest, CutsPromptsToTheBudget) {
   Scheduler scheduler(kOptions);
-  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Prefilling(2, 0, 20, 0)}, 20).slices, ElementsAre(PlannedSlice{1, 8}));
+  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Prefilling(2, 0, 20, 0)}, 20).slices,
+              ElementsAre(PlannedSlice{1, 8}));
 }
 
 TEST(SchedulerTest, FillsTheBudgetFromTheNextPrompt) {
@@ -56,7 +75,8 @@ TEST(SchedulerTest, PlansOnlyRowsThatAreAtHand) {
 
 TEST(SchedulerTest, AdmitsInOrderUpToTheNumberOfSequences) {
   Scheduler scheduler({.max_rows = 10, .max_prefill_rows = 10, .max_sequences = 3, .page_size = 4});
-  const StepPlan& plan = scheduler.PlanStep({Decoding(1, 3, 1), Waiting(2, 3), Waiting(3, 4), Waiting(4, 1)}, 20);
+  const StepPlan& plan =
+      scheduler.PlanStep({Decoding(1, 3, 1), Waiting(2, 3), Waiting(3, 4), Waiting(4, 1)}, 20);
   EXPECT_THAT(plan.admitted, ElementsAre(2, 3));
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 1}, PlannedSlice{2, 3}, PlannedSlice{3, 4}));
 }
@@ -71,9 +91,11 @@ TEST(SchedulerTest, AdmitsNobodyPastTheFirstThatDoesNotFit) {
 
 TEST(SchedulerTest, CountsPagesThatRunningPromptsWillStillTake) {
   Scheduler scheduler(kOptions);
-  // The first takes 2 of 8 pages now and 3 later; 3 are left, minus one for its growth: 8 tokens fit, 9 do not.
+  // The first takes 2 of 8 pages now and 3 later; 3 are left, minus one for its growth: 8 tokens
+  // fit, 9 do not.
   EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Waiting(2, 9)}, 8).admitted, IsEmpty());
-  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Waiting(2, 8)}, 8).admitted, ElementsAre(2));
+  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Waiting(2, 8)}, 8).admitted,
+              ElementsAre(2));
 }
 
 TEST(SchedulerTest, AdmitsASequenceThatNeedsTheWholeCacheWhenAlone) {
@@ -83,14 +105,16 @@ TEST(SchedulerTest, AdmitsASequenceThatNeedsTheWholeCacheWhenAlone) {
 
 TEST(SchedulerTest, PreemptsTheLastServedWhenPagesRunOut) {
   Scheduler scheduler(kOptions);
-  const StepPlan& plan = scheduler.PlanStep({Decoding(1, 4, 1), Decoding(2, 5, 2), Decoding(3, 5, 2)}, 0);
+  const StepPlan& plan =
+      scheduler.PlanStep({Decoding(1, 4, 1), Decoding(2, 5, 2), Decoding(3, 5, 2)}, 0);
   EXPECT_THAT(plan.preempted, ElementsAre(3));
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 1}, PlannedSlice{2, 1}));
 }
 
 TEST(SchedulerTest, PreemptsSeveralWhenOneIsNotEnough) {
   Scheduler scheduler(kOptions);
-  const StepPlan& plan = scheduler.PlanStep({Prefilling(1, 0, 8, 0), Prefilling(2, 0, 20, 1), Prefilling(3, 0, 20, 1)}, 0);
+  const StepPlan& plan = scheduler.PlanStep(
+      {Prefilling(1, 0, 8, 0), Prefilling(2, 0, 20, 1), Prefilling(3, 0, 20, 1)}, 0);
   EXPECT_THAT(plan.preempted, ElementsAre(3, 2));
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 8}));
 }
@@ -111,12 +135,14 @@ TEST(SchedulerTest, StallsTheLastServedItself) {
 
 TEST(SchedulerTest, ShortensAPromptToTheFreePages) {
   Scheduler scheduler(kOptions);
-  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 2, 20, 1)}, 1).slices, ElementsAre(PlannedSlice{1, 6}));
+  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 2, 20, 1)}, 1).slices,
+              ElementsAre(PlannedSlice{1, 6}));
 }
 
 TEST(SchedulerTest, AdmitsNobodyInAStepThatPreempts) {
   Scheduler scheduler(kOptions);
-  const StepPlan& plan = scheduler.PlanStep({Decoding(1, 4, 1), Decoding(2, 15, 4), Waiting(3, 1)}, 0);
+  const StepPlan& plan =
+      scheduler.PlanStep({Decoding(1, 4, 1), Decoding(2, 15, 4), Waiting(3, 1)}, 0);
   EXPECT_THAT(plan.preempted, ElementsAre(2));
   EXPECT_THAT(plan.admitted, IsEmpty());
 }

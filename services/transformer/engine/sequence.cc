@@ -11,12 +11,16 @@
 namespace phyllo {
 namespace {
 
-bool Contains(const std::vector<int32_t>& ids, int32_t id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+bool Contains(const std::vector<int32_t>& ids, int32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
 
-absl::Status CheckTokenIds(absl::string_view name, const std::vector<int32_t>& token_ids, int64_t vocab_size) {
+absl::Status CheckTokenIds(absl::string_view name, const std::vector<int32_t>& token_ids,
+                           int64_t vocab_size) {
   for (size_t i = 0; i < token_ids.size(); ++i) {
     if (token_ids[i] < 0 || token_ids[i] >= vocab_size) {
-      return absl::InvalidArgumentError(absl::StrCat(name, "[", i, "] is ", token_ids[i], ", must be in [0, ", vocab_size, ")"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, "[", i, "] is ", token_ids[i], ", must be in [0, ", vocab_size, ")"));
     }
   }
   return absl::OkStatus();
@@ -25,27 +29,35 @@ absl::Status CheckTokenIds(absl::string_view name, const std::vector<int32_t>& t
 absl::Status CheckLengths(const SequenceRequest& request, const SequenceLimits& limits) {
   const auto prompt_count = static_cast<int64_t>(request.prompt_token_ids.size());
   const auto generated_count = static_cast<int64_t>(request.generated_token_ids.size());
-  if (prompt_count == 0) return absl::InvalidArgumentError("the prompt has 0 tokens, must have at least 1");
+  if (prompt_count == 0)
+    return absl::InvalidArgumentError("the prompt has 0 tokens, must have at least 1");
   if (request.max_new_tokens < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("max_new_tokens is ", request.max_new_tokens, ", must be at least 0"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_new_tokens is ", request.max_new_tokens, ", must be at least 0"));
   }
   if (generated_count > request.max_new_tokens) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("generated_token_ids has ", generated_count, " tokens, max_new_tokens is only ", request.max_new_tokens));
+    return absl::InvalidArgumentError(absl::StrCat("generated_token_ids has ", generated_count,
+                                                   " tokens, max_new_tokens is only ",
+                                                   request.max_new_tokens));
   }
   if (request.sampling.min_tokens > request.max_new_tokens) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("min_tokens is ", request.sampling.min_tokens, ", must be at most max_new_tokens ", request.max_new_tokens));
+    return absl::InvalidArgumentError(absl::StrCat("min_tokens is ", request.sampling.min_tokens,
+                                                   ", must be at most max_new_tokens ",
+                                                   request.max_new_tokens));
   }
   // A generated token is one more than the prompt.
-  const int64_t needed = std::max(prompt_count + (request.max_new_tokens > 0 ? 1 : 0), prompt_count + generated_count);
+  const int64_t needed =
+      std::max(prompt_count + (request.max_new_tokens > 0 ? 1 : 0), prompt_count + generated_count);
   if (needed > limits.max_sequence_length) {
-    return absl::InvalidArgumentError(absl::StrCat("the prompt has ", prompt_count, " tokens and needs room for ", needed,
-                                                   "; a sequence here has at most ", limits.max_sequence_length));
-  }
-  if (request.first_scored_index && (*request.first_scored_index < 1 || *request.first_scored_index > prompt_count)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("first_scored_index is ", *request.first_scored_index, ", must be in [1, ", prompt_count, "]"));
+        absl::StrCat("the prompt has ", prompt_count, " tokens and needs room for ", needed,
+                     "; a sequence here has at most ", limits.max_sequence_length));
+  }
+  if (request.first_scored_index &&
+      (*request.first_scored_index < 1 || *request.first_scored_index > prompt_count)) {
+    return absl::InvalidArgumentError(absl::StrCat("first_scored_index is ",
+                                                   *request.first_scored_index, ", must be in [1, ",
+                                                   prompt_count, "]"));
   }
   return absl::OkStatus();
 }
@@ -54,15 +66,18 @@ absl::Status CheckLengths(const SequenceRequest& request, const SequenceLimits& 
 
 absl::Status ValidateSequenceRequest(const SequenceRequest& request, const SequenceLimits& limits) {
   PHYLLO_RETURN_IF_ERROR(CheckLengths(request, limits));
-  PHYLLO_RETURN_IF_ERROR(CheckTokenIds("prompt_token_ids", request.prompt_token_ids, limits.vocab_size));
-  PHYLLO_RETURN_IF_ERROR(CheckTokenIds("generated_token_ids", request.generated_token_ids, limits.vocab_size));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckTokenIds("prompt_token_ids", request.prompt_token_ids, limits.vocab_size));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckTokenIds("generated_token_ids", request.generated_token_ids, limits.vocab_size));
   if (request.time_limit && *request.time_limit <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("time_limit is ", absl::FormatDuration(*request.time_limit), ", must be greater than 0"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "time_limit is ", absl::FormatDuration(*request.time_limit), ", must be greater than 0"));
   }
   SamplingParameters sampling = request.sampling;
   if (!request.ignore_eos) {
-    sampling.stop_token_ids.insert(sampling.stop_token_ids.end(), limits.eos_token_ids.begin(), limits.eos_token_ids.end());
+    sampling.stop_token_ids.insert(sampling.stop_token_ids.end(), limits.eos_token_ids.begin(),
+                                   limits.eos_token_ids.end());
   }
   PHYLLO_RETURN_IF_ERROR(ValidateSamplingParameters(sampling, limits.vocab_size));
   return ValidateSamplingParameters(request.prompt_logprobs, limits.vocab_size);
@@ -72,21 +87,24 @@ namespace {
 
 SequenceRequest WithEosBanned(SequenceRequest request, const SequenceLimits& limits) {
   if (!request.ignore_eos) {
-    request.sampling.stop_token_ids.insert(request.sampling.stop_token_ids.end(), limits.eos_token_ids.begin(), limits.eos_token_ids.end());
+    request.sampling.stop_token_ids.insert(request.sampling.stop_token_ids.end(),
+                                           limits.eos_token_ids.begin(),
+                                           limits.eos_token_ids.end());
   }
   return request;
 }
 
 }  // namespace
 
-Sequence::Sequence(SequenceId sequence_id, SequenceRequest sequence_request, std::shared_ptr<SequenceOutbox> sequence_outbox,
-                   const SequenceLimits& limits, PromptFeed prompt_feed, PageTable page_table)
+Sequence::Sequence(SequenceId sequence_id, SequenceRequest sequence_request,
+                   std::shared_ptr<SequenceOutbox> sequence_outbox, const SequenceLimits& limits,
+                   SequenceStorage storage)
     : id(sequence_id),
       request(WithEosBanned(std::move(sequence_request), limits)),
       outbox(std::move(sequence_outbox)),
       token_ids(request.prompt_token_ids),
-      feed(std::move(prompt_feed)),
-      pages(std::move(page_table)),
+      feed(std::move(storage.feed)),
+      pages(std::move(storage.pages)),
       next_scored_index(request.first_scored_index.value_or(request.prompt_token_ids.size())),
       limits_(limits) {
   history.AddPrompt(request.prompt_token_ids);
@@ -96,7 +114,8 @@ Sequence::Sequence(SequenceId sequence_id, SequenceRequest sequence_request, std
 
 SequenceSnapshot Sequence::Snapshot() const {
   const int64_t token_count = tokens_to_compute();
-  const int64_t ready_count = feed.ready_count() < prompt_count() ? std::min(feed.ready_count(), token_count) : token_count;
+  const int64_t ready_count =
+      feed.ready_count() < prompt_count() ? std::min(feed.ready_count(), token_count) : token_count;
   return {.id = id,
           .running = running,
           .computed_count = computed_count,
@@ -112,7 +131,8 @@ int64_t Sequence::tokens_to_compute() const {
 
 std::optional<FinishReason> Sequence::Finished() const {
   if (request.max_new_tokens == 0) {
-    return next_scored_index >= prompt_count() ? std::optional(FinishReason::kScored) : std::nullopt;
+    return next_scored_index >= prompt_count() ? std::optional(FinishReason::kScored)
+                                               : std::nullopt;
   }
   if (generated_count() > 0) {
     const int32_t last = token_ids.back();
@@ -120,7 +140,8 @@ std::optional<FinishReason> Sequence::Finished() const {
     if (Contains(request.sampling.stop_token_ids, last)) return FinishReason::kStopToken;
   }
   if (generated_count() >= request.max_new_tokens) return FinishReason::kLength;
-  if (static_cast<int64_t>(token_ids.size()) >= limits_.max_sequence_length) return FinishReason::kContextLimit;
+  if (static_cast<int64_t>(token_ids.size()) >= limits_.max_sequence_length)
+    return FinishReason::kContextLimit;
   return std::nullopt;
 }
 
@@ -144,8 +165,10 @@ SequenceResult Sequence::MakeResult() const {
   result.generated_token_count = generated_count();
   result.preemption_count = preemption_count;
   if (first_step_time) result.queue_time = *first_step_time - submit_time;
-  if (first_step_time && first_token_time) result.prefill_time = *first_token_time - *first_step_time;
-  if (first_token_time && last_token_time) result.decode_time = *last_token_time - *first_token_time;
+  if (first_step_time && first_token_time)
+    result.prefill_time = *first_token_time - *first_step_time;
+  if (first_token_time && last_token_time)
+    result.decode_time = *last_token_time - *first_token_time;
   return result;
 }
 

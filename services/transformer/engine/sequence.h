@@ -21,20 +21,22 @@ namespace phyllo {
 // What is asked of the engine. Ids in [0, v).
 struct SequenceRequest {
   std::vector<int32_t> prompt_token_ids;  // [n], n >= 1
-  // Ids this sequence has produced before, here or elsewhere; it goes on after them as if it had never stopped.
+  // Ids this sequence has produced before, here or elsewhere; it goes on after them as if it had
+  // never stopped.
   std::vector<int32_t> generated_token_ids;
   // Counts generated_token_ids as well. 0 generates nothing: the prompt is only scored.
   int64_t max_new_tokens = 0;
-  // How tokens are chosen; stop_token_ids are the request's own, the engine adds the model's end-of-sequence ids.
+  // How tokens are chosen; stop_token_ids are the request's own, the engine adds the model's
+  // end-of-sequence ids.
   SamplingParameters sampling;
   bool ignore_eos = false;
 
-  // If set, the prompt tokens from this index on, at least 1, get log-probabilities as prompt_logprobs says (of which only top_logprobs
-  // and logprob_token_ids are read).
+  // If set, the prompt tokens from this index on, at least 1, get log-probabilities as
+  // prompt_logprobs says (of which only top_logprobs and logprob_token_ids are read).
   std::optional<int64_t> first_scored_index;
   SamplingParameters prompt_logprobs;
 
-  int32_t priority = 0;  // larger is served earlier
+  int32_t priority = 0;                      // larger is served earlier
   std::optional<absl::Time> deadline;        // on the engine's clock
   std::optional<absl::Duration> time_limit;  // from submission
 };
@@ -49,16 +51,24 @@ struct SequenceLimits {
 // INVALID_ARGUMENT naming the field, its value and its range; OK otherwise.
 absl::Status ValidateSequenceRequest(const SequenceRequest& request, const SequenceLimits& limits);
 
-// Owns everything of one sequence. Made by the submitting thread, then only touched by the step thread. Thread-compatible.
+// What a sequence computes with.
+struct SequenceStorage {
+  PromptFeed feed;
+  PageTable pages;
+};
+
+// Owns everything of one sequence. Made by the submitting thread, then only touched by the step
+// thread. Thread-compatible.
 class Sequence {
  public:
   // `limits` is borrowed. The request must be valid.
-  Sequence(SequenceId id, SequenceRequest request, std::shared_ptr<SequenceOutbox> outbox, const SequenceLimits& limits, PromptFeed feed,
-           PageTable pages);
+  Sequence(SequenceId id, SequenceRequest request, std::shared_ptr<SequenceOutbox> outbox,
+           const SequenceLimits& limits, SequenceStorage storage);
 
   // What the scheduler sees.
   SequenceSnapshot Snapshot() const;
-  // Tokens that must be computed before the next can be sampled, or before the last prompt token is scored.
+  // Tokens that must be computed before the next can be sampled, or before the last prompt token is
+  // scored.
   int64_t tokens_to_compute() const;
   // Why no further token is to be sampled; absent while one is.
   std::optional<FinishReason> Finished() const;
@@ -93,7 +103,9 @@ class Sequence {
   std::optional<absl::Time> rows_asked_time;  // set while rows are awaited
 
   int64_t prompt_count() const { return static_cast<int64_t>(request.prompt_token_ids.size()); }
-  int64_t generated_count() const { return static_cast<int64_t>(token_ids.size()) - prompt_count(); }
+  int64_t generated_count() const {
+    return static_cast<int64_t>(token_ids.size()) - prompt_count();
+  }
 
  private:
   const SequenceLimits& limits_;

@@ -1,4 +1,5 @@
-// What the engine has to tell the reader of one sequence. The engine never waits: news is merged until the reader takes it.
+// What the engine has to tell the reader of one sequence. The engine never waits: news is merged
+// until the reader takes it.
 #ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SEQUENCE_OUTBOX_H_
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SEQUENCE_OUTBOX_H_
 
@@ -28,7 +29,8 @@ enum class FinishReason {
 
 // How a sequence ended. Times are on the engine's clock.
 struct SequenceResult {
-  absl::Status status;                          // OK: finish_reason says why. Otherwise the sequence failed or was cancelled
+  absl::Status
+      status;  // OK: finish_reason says why. Otherwise the sequence failed or was cancelled
   FinishReason finish_reason = FinishReason::kLength;
   int64_t prompt_token_count = 0;
   int64_t generated_token_count = 0;  // those given at submission included
@@ -53,15 +55,18 @@ struct SequenceNews {
   std::vector<SampledToken> tokens;
   std::optional<SequenceResult> result;  // the last news there is
 
-  bool empty() const { return needs.empty() && !prefill_progress && scored_tokens.empty() && tokens.empty() && !result; }
+  bool empty() const {
+    return needs.empty() && !prefill_progress && scored_tokens.empty() && tokens.empty() && !result;
+  }
 };
 
-// One writer, the engine's step thread; one reader. Thread-safe. Owned jointly by the engine, which writes until the result, and the stream
-// that reads; either may let go first.
+// One writer, the engine's step thread; one reader. Thread-safe. Owned jointly by the engine, which
+// writes until the result, and the stream that reads; either may let go first.
 class SequenceOutbox {
  public:
-  // Holds at most `max_unread_entries` entries (a token is one, each of its top_logprobs another). `on_news` is called without a lock held,
-  // from the step thread, when the outbox turns from empty to not empty; it must not block.
+  // Holds at most `max_unread_entries` entries (a token is one, each of its top_logprobs another).
+  // `on_news` is called without a lock held, from the step thread, when the outbox turns from empty
+  // to not empty; it must not block.
   SequenceOutbox(int64_t max_unread_entries, std::function<void()> on_news);
 
   // Step thread. False if the reader is too slow: the token did not fit and the sequence must end.
@@ -71,7 +76,8 @@ class SequenceOutbox {
   void SetPrefillProgress(PrefillProgress progress) ABSL_LOCKS_EXCLUDED(mutex_);
   // The last call: nothing may be added afterwards.
   void Finish(SequenceResult result) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Tells the reader, if there is news it was not told of. At the end of a step, so that the step's news comes as one.
+  // Tells the reader, if there is news it was not told of. At the end of a step, so that the step's
+  // news comes as one.
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Reader. Takes all news; empty() if there is none.
@@ -85,7 +91,8 @@ class SequenceOutbox {
   absl::Mutex mutex_;
   SequenceNews news_ ABSL_GUARDED_BY(mutex_);
   int64_t unread_entries_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool told_ ABSL_GUARDED_BY(mutex_) = false;  // on_news was called since the reader last took something
+  bool told_ ABSL_GUARDED_BY(mutex_) =
+      false;  // on_news was called since the reader last took something
 };
 
 }  // namespace phyllo

@@ -23,11 +23,15 @@ absl::Status StepBatch::Add(Sequence& sequence, int64_t row_count) {
   const int64_t end = first + row_count;
   PHYLLO_RETURN_IF_ERROR(sequence.pages.Resize(end));
   const int64_t hidden_size = model_.sizes().hidden_size;
-  const absl::Span<float> rows = absl::MakeSpan(hidden_states_).subspan(row_count_ * hidden_size, row_count * hidden_size);
+  const absl::Span<float> rows =
+      absl::MakeSpan(hidden_states_).subspan(row_count_ * hidden_size, row_count * hidden_size);
   const int64_t prompt_rows = std::clamp<int64_t>(sequence.prompt_count() - first, 0, row_count);
   if (prompt_rows < row_count) {
-    const absl::Span<const int32_t> sampled = absl::MakeConstSpan(sequence.token_ids).subspan(first + prompt_rows, row_count - prompt_rows);
-    PHYLLO_RETURN_IF_ERROR(model_.Embed(sampled, first + prompt_rows, rows.subspan(prompt_rows * hidden_size)));
+    const absl::Span<const int32_t> sampled =
+        absl::MakeConstSpan(sequence.token_ids)
+            .subspan(first + prompt_rows, row_count - prompt_rows);
+    PHYLLO_RETURN_IF_ERROR(
+        model_.Embed(sampled, first + prompt_rows, rows.subspan(prompt_rows * hidden_size)));
   }
   if (prompt_rows > 0) sequence.feed.Read(prompt_rows, rows.subspan(0, prompt_rows * hidden_size));
 
@@ -37,9 +41,12 @@ absl::Status StepBatch::Add(Sequence& sequence, int64_t row_count) {
                      .prompt_length = sequence.prompt_count(),
                      .pages = &sequence.pages});
   for (int64_t position = first; position < end; ++position) {
-    const bool scored = position + 1 >= sequence.next_scored_index && position + 1 < sequence.prompt_count();
-    const bool sampled = sequence.request.max_new_tokens > 0 && position + 1 == static_cast<int64_t>(sequence.token_ids.size());
-    if (scored || sampled) logits_rows_.push_back({&sequence, position, row_count_ + position - first});
+    const bool scored =
+        position + 1 >= sequence.next_scored_index && position + 1 < sequence.prompt_count();
+    const bool sampled = sequence.request.max_new_tokens > 0 &&
+                         position + 1 == static_cast<int64_t>(sequence.token_ids.size());
+    if (scored || sampled)
+      logits_rows_.push_back({&sequence, position, row_count_ + position - first});
   }
   row_count_ += row_count;
   return absl::OkStatus();
@@ -55,7 +62,8 @@ absl::Status StepBatch::VisitLogits(LogitsVisitor visit) {
   const int64_t vocab_size = model_.sizes().vocab_size;
   const auto total = static_cast<int64_t>(logits_rows_.size());
   for (int64_t begin = 0; begin < total; begin += model_.sizes().max_logits_rows) {
-    const absl::Span<const LogitsRow> block = absl::MakeConstSpan(logits_rows_).subspan(begin, model_.sizes().max_logits_rows);
+    const absl::Span<const LogitsRow> block =
+        absl::MakeConstSpan(logits_rows_).subspan(begin, model_.sizes().max_logits_rows);
     row_indices_.clear();
     group_begins_.clear();
     for (int64_t i = 0; i < static_cast<int64_t>(block.size()); ++i) {
@@ -63,9 +71,11 @@ absl::Status StepBatch::VisitLogits(LogitsVisitor visit) {
       row_indices_.push_back(block[i].row);
     }
     group_begins_.push_back(block.size());
-    PHYLLO_RETURN_IF_ERROR(model_.ComputeLogits(row_indices_, {hidden_states_.data(), row_count_, hidden_size, hidden_size},
-                                                {logits_.data(), static_cast<int64_t>(block.size()), vocab_size, vocab_size}));
-    model_.ParallelFor(static_cast<int64_t>(group_begins_.size()) - 1, [&](int64_t group, int worker) {
+    PHYLLO_RETURN_IF_ERROR(model_.ComputeLogits(
+        row_indices_, {hidden_states_.data(), row_count_, hidden_size, hidden_size},
+        {logits_.data(), static_cast<int64_t>(block.size()), vocab_size, vocab_size}));
+    model_.ParallelFor(static_cast<int64_t>(group_begins_.size()) - 1, [&](int64_t group,
+                                                                           int worker) {
       for (int64_t i = group_begins_[group]; i < group_begins_[group + 1]; ++i) {
         visit(block[i], absl::MakeConstSpan(logits_).subspan(i * vocab_size, vocab_size), worker);
       }

@@ -14,7 +14,8 @@
 
 namespace phyllo {
 
-// Owns the buffers of a step, sized once: hidden_states [max_rows, d] and logits [max_logits_rows, v]. Thread-compatible.
+// Owns the buffers of a step, sized once: hidden_states [max_rows, d] and logits [max_logits_rows,
+// v]. Thread-compatible.
 class StepBatch {
  public:
   // Borrows the model.
@@ -23,8 +24,9 @@ class StepBatch {
   // Forgets all rows.
   void Clear();
 
-  // Adds the next `row_count` rows of the sequence: takes pages for them, reads prompt rows from its feed, embeds sampled tokens. On an error,
-  // RESOURCE_EXHAUSTED without pages or what Embed returns, nothing is added.
+  // Adds the next `row_count` rows of the sequence: takes pages for them, reads prompt rows from
+  // its feed, embeds sampled tokens. On an error, RESOURCE_EXHAUSTED without pages or what Embed
+  // returns, nothing is added.
   absl::Status Add(Sequence& sequence, int64_t row_count);
 
   // Computes all rows that were added. The errors are the model's.
@@ -37,9 +39,11 @@ class StepBatch {
     int64_t row = 0;
   };
 
-  // After Forward: calls visit(row, logits [v], worker) for every row with a token to score or to sample, in blocks of max_logits_rows. Rows of
-  // one block are visited concurrently, but those of one sequence in order by one worker. The errors are the model's.
-  using LogitsVisitor = absl::FunctionRef<void(const LogitsRow& row, absl::Span<const float> logits, int worker)>;
+  // After Forward: calls visit(row, logits [v], worker) for every row with a token to score or to
+  // sample, in blocks of max_logits_rows. Rows of one block are visited concurrently, but those of
+  // one sequence in order by one worker. The errors are the model's.
+  using LogitsVisitor =
+      absl::FunctionRef<void(const LogitsRow& row, absl::Span<const float> logits, int worker)>;
   absl::Status VisitLogits(LogitsVisitor visit);
 
   int64_t row_count() const { return row_count_; }
@@ -52,8 +56,9 @@ class StepBatch {
   int64_t row_count_ = 0;
   std::vector<StepSlice> slices_;
   std::vector<LogitsRow> logits_rows_;
-  std::vector<int64_t> row_indices_;   // of one block
-  std::vector<int64_t> group_begins_;  // of one block: where the rows of the next sequence begin, and the end
+  std::vector<int64_t> row_indices_;  // of one block
+  std::vector<int64_t>
+      group_begins_;  // of one block: where the rows of the next sequence begin, and the end
 };
 
 }  // namespace phyllo

@@ -23,7 +23,8 @@ struct StepModelSizes {
   int64_t page_size = 0;        // tokens of a KV page
 };
 
-// Implemented by LocalStepModel over a checkpoint and by FakeStepModel in tests. Thread-compatible: one thread runs the steps.
+// Implemented by LocalStepModel over a checkpoint and by FakeStepModel in tests. Thread-compatible:
+// one thread runs the steps.
 class StepModel {
  public:
   virtual ~StepModel() = default;
@@ -31,17 +32,24 @@ class StepModel {
   virtual const StepModelSizes& sizes() const = 0;
   virtual PageAllocator& page_allocator() = 0;
 
-  // Writes the embeddings of token_ids [n] at positions first_position ... to out [n, d]. INVALID_ARGUMENT for ids or positions out of range.
-  virtual absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<float> out) = 0;
+  // Writes the embeddings of token_ids [n] at positions first_position ... to out [n, d].
+  // INVALID_ARGUMENT for ids or positions out of range.
+  virtual absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
+                             absl::Span<float> out) = 0;
   // As Transformer::Forward: hidden_states [m, d] in and out.
-  virtual absl::Status Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states) = 0;
+  virtual absl::Status Forward(absl::Span<const StepSlice> slices,
+                               MatrixView<float> hidden_states) = 0;
   // As Transformer::ComputeLogits: logits [b, v] of rows [b].
-  virtual absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states, MatrixView<float> logits) = 0;
+  virtual absl::Status ComputeLogits(absl::Span<const int64_t> rows,
+                                     MatrixView<const float> hidden_states,
+                                     MatrixView<float> logits) = 0;
 
   // Threads of ParallelFor, the caller included.
   virtual int num_threads() const = 0;
-  // Calls function(task, worker) once for each task in [0, num_tasks), worker in [0, num_threads()), and waits for all.
-  virtual void ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function) = 0;
+  // Calls function(task, worker) once for each task in [0, num_tasks), worker in [0,
+  // num_threads()), and waits for all.
+  virtual void ParallelFor(int64_t num_tasks,
+                           absl::FunctionRef<void(int64_t task, int worker)> function) = 0;
 };
 
 }  // namespace phyllo

@@ -50,7 +50,8 @@ FakeClient& EngineDriver::Add(SequenceRequest request) {
 void EngineDriver::Provide(const FakeClient& client, RowRange range) {
   const absl::Span<const int32_t> prompt = client.request.prompt_token_ids;
   std::vector<float> rows(range.count * model_.sizes().hidden_size);
-  PHYLLO_EXPECT_OK(model_.Embed(prompt.subspan(range.first_position, range.count), range.first_position, absl::MakeSpan(rows)));
+  PHYLLO_EXPECT_OK(model_.Embed(prompt.subspan(range.first_position, range.count),
+                                range.first_position, absl::MakeSpan(rows)));
   engine_->ProvideHiddenStates(client.id, range.first_position, std::move(rows));
 }
 
@@ -63,10 +64,13 @@ bool EngineDriver::Read(FakeClient& client) {
     if (client.answers_needs) Provide(client, need);
   }
   if (!news.tokens.empty()) {
-    EXPECT_EQ(news.first_token_index, static_cast<int64_t>(client.request.generated_token_ids.size() + client.tokens.size()));
+    EXPECT_EQ(
+        news.first_token_index,
+        static_cast<int64_t>(client.request.generated_token_ids.size() + client.tokens.size()));
   }
   client.tokens.insert(client.tokens.end(), news.tokens.begin(), news.tokens.end());
-  client.scored_tokens.insert(client.scored_tokens.end(), news.scored_tokens.begin(), news.scored_tokens.end());
+  client.scored_tokens.insert(client.scored_tokens.end(), news.scored_tokens.begin(),
+                              news.scored_tokens.end());
   if (news.prefill_progress) client.progress.push_back(*news.prefill_progress);
   if (news.result) client.result = news.result;
   return !news.needs.empty() && client.answers_needs;

@@ -14,7 +14,8 @@
 
 namespace phyllo {
 
-// A client of one sequence: takes its news after every step while `reads`, answers needs at once while `answers_needs`.
+// A client of one sequence: takes its news after every step while `reads`, answers needs at once
+// while `answers_needs`.
 struct FakeClient {
   SequenceId id = 0;
   SequenceRequest request;
@@ -30,7 +31,8 @@ struct FakeClient {
   std::vector<int32_t> token_ids() const;
 };
 
-// Owns the engine, a clock that stands still, and the clients; borrows the model. Thread-compatible.
+// Owns the engine, a clock that stands still, and the clients; borrows the model.
+// Thread-compatible.
 class EngineDriver {
  public:
   explicit EngineDriver(StepModel& model, EngineOptions options = {});

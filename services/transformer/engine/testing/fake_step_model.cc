@@ -23,12 +23,14 @@ void WriteLogits(uint32_t hash, float* logits) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     logits[id] = static_cast<float>(state >> 44) * 0x1.0p-17f;  // [0, 8)
   }
-  logits[FakeStepModel::kPoison] = hash == kPoisonHash ? std::numeric_limits<float>::quiet_NaN() : -100.0f;
+  logits[FakeStepModel::kPoison] =
+      hash == kPoisonHash ? std::numeric_limits<float>::quiet_NaN() : -100.0f;
 }
 
 }  // namespace
 
-FakeStepModel::FakeStepModel(int64_t page_count, int64_t page_size, int64_t max_rows, int64_t max_logits_rows, int64_t max_positions)
+FakeStepModel::FakeStepModel(int64_t page_count, int64_t page_size, int64_t max_rows,
+                             int64_t max_logits_rows, int64_t max_positions)
     : sizes_{.hidden_size = 2,
              .vocab_size = kVocabSize,
              .max_rows = max_rows,
@@ -50,12 +52,14 @@ std::vector<int32_t> FakeStepModel::GreedyContinuation(std::vector<int32_t> prom
   const size_t prompt_count = prompt.size();
   for (int64_t i = 0; i < count; ++i) {
     const std::vector<float> logits = LogitsAfter(prompt);
-    prompt.push_back(static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
+    prompt.push_back(
+        static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
   }
   return {prompt.begin() + prompt_count, prompt.end()};
 }
 
-absl::Status FakeStepModel::Embed(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<float> out) {
+absl::Status FakeStepModel::Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
+                                  absl::Span<float> out) {
   for (size_t i = 0; i < token_ids.size(); ++i) {
     out[2 * i] = static_cast<float>(token_ids[i]);
     out[2 * i + 1] = static_cast<float>(first_position + static_cast<int64_t>(i));
@@ -63,7 +67,8 @@ absl::Status FakeStepModel::Embed(absl::Span<const int32_t> token_ids, int64_t f
   return absl::OkStatus();
 }
 
-absl::Status FakeStepModel::Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states) {
+absl::Status FakeStepModel::Forward(absl::Span<const StepSlice> slices,
+                                    MatrixView<float> hidden_states) {
   if (on_forward_ != nullptr) {
     if (absl::Status status = on_forward_(); !status.ok()) return status;
   }
@@ -73,33 +78,45 @@ absl::Status FakeStepModel::Forward(absl::Span<const StepSlice> slices, MatrixVi
     if (slice.row_begin != next_row) return absl::InternalError("rows are not contiguous");
     next_row += slice.row_count;
     steps_.back().push_back(slice.row_count);
-    if (slice.pages->token_capacity() < slice.first_position + slice.row_count) return absl::InternalError("the page table has no room");
+    if (slice.pages->token_capacity() < slice.first_position + slice.row_count)
+      return absl::InternalError("the page table has no room");
     const auto cached = [&](int64_t position) -> int32_t& {
-      return cached_tokens_[slice.pages->page_ids()[position / sizes_.page_size] * sizes_.page_size + position % sizes_.page_size];
+      return cached_tokens_[slice.pages->page_ids()[position / sizes_.page_size] *
+                                sizes_.page_size +
+                            position % sizes_.page_size];
     };
     uint32_t hash = 0;
-    for (int64_t position = 0; position < slice.first_position; ++position) hash = Extend(hash, cached(position));
+    for (int64_t position = 0; position < slice.first_position; ++position)
+      hash = Extend(hash, cached(position));
     for (int64_t i = 0; i < slice.row_count; ++i) {
       float* row = hidden_states.Row(slice.row_begin + i);
       const int64_t position = slice.first_position + i;
-      if (row[1] != static_cast<float>(position)) return absl::InternalError(absl::StrCat("position ", row[1], " instead of ", position));
+      if (row[1] != static_cast<float>(position))
+        return absl::InternalError(absl::StrCat("position ", row[1], " instead of ", position));
       cached(position) = static_cast<int32_t>(row[0]);
       hash = Extend(hash, cached(position));
       row[0] = static_cast<float>(hash);
     }
   }
-  if (next_row != hidden_states.rows || next_row > sizes_.max_rows) return absl::InternalError("wrong number of rows");
+  if (next_row != hidden_states.rows || next_row > sizes_.max_rows)
+    return absl::InternalError("wrong number of rows");
   return absl::OkStatus();
 }
 
-absl::Status FakeStepModel::ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states, MatrixView<float> logits) {
-  if (static_cast<int64_t>(rows.size()) > sizes_.max_logits_rows) return absl::InternalError("too many logits rows");
-  for (size_t i = 0; i < rows.size(); ++i) WriteLogits(static_cast<uint32_t>(hidden_states.Row(rows[i])[0]), logits.Row(i));
+absl::Status FakeStepModel::ComputeLogits(absl::Span<const int64_t> rows,
+                                          MatrixView<const float> hidden_states,
+                                          MatrixView<float> logits) {
+  if (static_cast<int64_t>(rows.size()) > sizes_.max_logits_rows)
+    return absl::InternalError("too many logits rows");
+  for (size_t i = 0; i < rows.size(); ++i)
+    WriteLogits(static_cast<uint32_t>(hidden_states.Row(rows[i])[0]), logits.Row(i));
   return absl::OkStatus();
 }
 
-void FakeStepModel::ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function) {
-  for (int64_t task = num_tasks - 1; task >= 0; --task) function(task, 0);  // in an order nobody may rely on
+void FakeStepModel::ParallelFor(int64_t num_tasks,
+                                absl::FunctionRef<void(int64_t task, int worker)> function) {
+  for (int64_t task = num_tasks - 1; task >= 0; --task)
+    function(task, 0);  // in an order nobody may rely on
 }
 
 }  // namespace phyllo

@@ -1,5 +1,5 @@
-// A model whose next token is a hash of all tokens before it, read back through the KV pages: a page that is lost, shared by mistake, or
-// written at the wrong place changes the tokens.
+// A model whose next token is a hash of all tokens before it, read back through the KV pages: a
+// page that is lost, shared by mistake, or written at the wrong place changes the tokens.
 #ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_FAKE_STEP_MODEL_H_
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_FAKE_STEP_MODEL_H_
 
@@ -15,13 +15,16 @@
 
 namespace phyllo {
 
-// A row is (token id, position); hidden_size is 2. Fails loudly (INTERNAL) on rows that are out of place. Thread-compatible.
+// A row is (token id, position); hidden_size is 2. Fails loudly (INTERNAL) on rows that are out of
+// place. Thread-compatible.
 class FakeStepModel final : public StepModel {
  public:
   static constexpr int64_t kVocabSize = 16;
-  static constexpr int32_t kPoison = 13;  // a sequence with this token has logits that are not finite
+  static constexpr int32_t kPoison =
+      13;  // a sequence with this token has logits that are not finite
 
-  FakeStepModel(int64_t page_count, int64_t page_size, int64_t max_rows = 64, int64_t max_logits_rows = 4, int64_t max_positions = 1000);
+  FakeStepModel(int64_t page_count, int64_t page_size, int64_t max_rows = 64,
+                int64_t max_logits_rows = 4, int64_t max_positions = 1000);
 
   // Logits [v] after these tokens, computed without pages.
   static std::vector<float> LogitsAfter(absl::Span<const int32_t> token_ids);
@@ -30,16 +33,22 @@ class FakeStepModel final : public StepModel {
 
   const StepModelSizes& sizes() const override { return sizes_; }
   PageAllocator& page_allocator() override { return allocator_; }
-  absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position, absl::Span<float> out) override;
-  absl::Status Forward(absl::Span<const StepSlice> slices, MatrixView<float> hidden_states) override;
-  absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states, MatrixView<float> logits) override;
+  absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
+                     absl::Span<float> out) override;
+  absl::Status Forward(absl::Span<const StepSlice> slices,
+                       MatrixView<float> hidden_states) override;
+  absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
+                             MatrixView<float> logits) override;
   int num_threads() const override { return 1; }
-  void ParallelFor(int64_t num_tasks, absl::FunctionRef<void(int64_t task, int worker)> function) override;
+  void ParallelFor(int64_t num_tasks,
+                   absl::FunctionRef<void(int64_t task, int worker)> function) override;
 
   // Row counts of the slices of every step so far, in the order of the batch.
   const std::vector<std::vector<int64_t>>& steps() const { return steps_; }
   // Called at the beginning of every Forward, whose status it decides.
-  void set_on_forward(std::function<absl::Status()> on_forward) { on_forward_ = std::move(on_forward); }
+  void set_on_forward(std::function<absl::Status()> on_forward) {
+    on_forward_ = std::move(on_forward);
+  }
 
  private:
   const StepModelSizes sizes_;

@@ -1,5 +1,6 @@
-// The determinism contract on real checkpoints: tokens and log-probabilities of a request are the same bits whatever else is in the batch, in
-// whatever order, however the prompt is cut, with any number of threads, preempted or not.
+// The determinism contract on real checkpoints: tokens and log-probabilities of a request are the
+// same bits whatever else is in the batch, in whatever order, however the prompt is cut, with any
+// number of threads, preempted or not.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -13,8 +14,8 @@
 #include "model/base/status_matchers.h"
 #include "model/sampling/philox.h"
 #include "model/transformer/instruction_set.h"
-#include "services/transformer/local_step_model.h"
 #include "services/transformer/engine/testing/engine_driver.h"
+#include "services/transformer/local_step_model.h"
 
 namespace phyllo {
 namespace {
@@ -33,17 +34,20 @@ struct Setting {
   bool reversed = false;
 };
 
-// Prompts of 1 to 106 tokens; greedy, sampled in several ways, with penalties, and with scored prompts.
+// Prompts of 1 to 106 tokens; greedy, sampled in several ways, with penalties, and with scored
+// prompts.
 SequenceRequest MakeRequest(int index, int64_t vocab_size) {
   SequenceRequest request;
   for (int64_t i = 0; i < 1 + 7 * index; ++i) {
-    request.prompt_token_ids.push_back(static_cast<int32_t>(UniformDraw(99, index, i) * static_cast<double>(vocab_size)));
+    request.prompt_token_ids.push_back(
+        static_cast<int32_t>(UniformDraw(99, index, i) * static_cast<double>(vocab_size)));
   }
   request.max_new_tokens = 36 + index % 5;
   request.ignore_eos = true;
   request.sampling.top_logprobs = index % 3;
   request.sampling.seed = 1000 + index;
-  request.sampling.temperature = index % 4 == 0 ? 0.0f : 0.5f + 0.25f * static_cast<float>(index % 4);
+  request.sampling.temperature =
+      index % 4 == 0 ? 0.0f : 0.5f + 0.25f * static_cast<float>(index % 4);
   if (index % 4 == 1) request.sampling.top_p = 0.9f;
   if (index % 4 == 2) request.sampling.top_k = 20;
   if (index % 5 == 3) request.sampling.repetition_penalty = 1.2f;
@@ -54,9 +58,11 @@ SequenceRequest MakeRequest(int index, int64_t vocab_size) {
 
 void Append(const std::vector<SampledToken>& tokens, Transcript& transcript) {
   for (const SampledToken& token : tokens) {
-    transcript.push_back((static_cast<uint64_t>(token.token_id) << 32) | std::bit_cast<uint32_t>(token.logprob));
+    transcript.push_back((static_cast<uint64_t>(token.token_id) << 32) |
+                         std::bit_cast<uint32_t>(token.logprob));
     for (const TokenLogprob& top : token.top_logprobs) {
-      transcript.push_back((static_cast<uint64_t>(top.token_id) << 32) | std::bit_cast<uint32_t>(top.logprob));
+      transcript.push_back((static_cast<uint64_t>(top.token_id) << 32) |
+                           std::bit_cast<uint32_t>(top.logprob));
     }
   }
 }
@@ -84,7 +90,8 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
                               .max_logits_rows = 24,
                               .page_size = 16,
                               .kv_cache_bytes = int64_t{1} << 30,
-                              .max_cache_tokens = 16 * setting.page_count});
+                              .max_sequences = 1,
+                              .max_sequence_length = 16 * setting.page_count});
     PHYLLO_EXPECT_OK(model);
     return model.ok() ? *std::move(model) : nullptr;
   }
@@ -111,17 +118,22 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
 
   static void ExpectSameBits(Precision precision) {
     const std::vector<Transcript> expected = Run(precision, {.name = "alone", .together = false});
-    const std::vector<Setting> settings = {{.name = "together"},
-                                           {.name = "reversed", .reversed = true},
-                                           {.name = "chunks of 1", .max_prefill_rows = 1},
-                                           {.name = "chunks of 7", .max_prefill_rows = 7},
-                                           {.name = "chunks of 64, reversed", .max_prefill_rows = 64, .reversed = true},
-                                           {.name = "two threads", .num_threads = 2},
-                                           {.name = "two threads, alone, chunks of 7", .num_threads = 2, .max_prefill_rows = 7, .together = false},
-                                           {.name = "with preemptions", .max_prefill_rows = 64, .page_count = 20}};
+    const std::vector<Setting> settings = {
+        {.name = "together"},
+        {.name = "reversed", .reversed = true},
+        {.name = "chunks of 1", .max_prefill_rows = 1},
+        {.name = "chunks of 7", .max_prefill_rows = 7},
+        {.name = "chunks of 64, reversed", .max_prefill_rows = 64, .reversed = true},
+        {.name = "two threads", .num_threads = 2},
+        {.name = "two threads, alone, chunks of 7",
+         .num_threads = 2,
+         .max_prefill_rows = 7,
+         .together = false},
+        {.name = "with preemptions", .max_prefill_rows = 64, .page_count = 20}};
     for (const Setting& setting : settings) {
       const std::vector<Transcript> actual = Run(precision, setting);
-      for (int i = 0; i < kRequestCount; ++i) EXPECT_EQ(actual[i], expected[i]) << setting.name << ", request " << i;
+      for (int i = 0; i < kRequestCount; ++i)
+        EXPECT_EQ(actual[i], expected[i]) << setting.name << ", request " << i;
     }
   }
 };

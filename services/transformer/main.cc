@@ -1,0 +1,218 @@
+// The transformer service's binary.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "model/base/host_resources.h"
+#include "model/base/status_macros.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/transformer/instruction_set.h"
+#include "services/common/server_identity.h"
+#include "services/common/service_flags.h"
+#include "services/common/service_process.h"
+#include "services/transformer/engine/engine.h"
+#include "services/transformer/engine_metrics.h"
+#include "services/transformer/local_step_model.h"
+#include "services/transformer/model_info.h"
+#include "services/transformer/news_dispatcher.h"
+#include "services/transformer/step_watchdog.h"
+#include "services/transformer/transformer_service.h"
+
+ABSL_FLAG(std::string, model, "",
+          "Hugging Face model folder: config.json and *.safetensors. Required");
+ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
+ABSL_FLAG(std::string, precision, "auto",
+          "Of the matrix products and the KV cache: f32, bf16, or auto = bf16 if the CPU has it "
+          "and the checkpoint is of 16-bit types, else f32");
+ABSL_FLAG(int, threads, 0,
+          "Threads that compute. 0: physical cores within the CPU set and quota. Range [0, 1024]");
+ABSL_FLAG(bool, pin_threads, false, "Pins the threads that compute to CPUs");
+ABSL_FLAG(int64_t, max_batch_tokens, 256,
+          "Rows of one step: prompt tokens and one for every running sequence. Range [1, 65536]");
+ABSL_FLAG(int64_t, max_prefill_tokens, 128,
+          "Prompt tokens of one step; smaller lets running sequences wait less, larger reads "
+          "prompts faster. Range [1, max_batch_tokens]");
+ABSL_FLAG(int64_t, max_sequences, 64, "Sequences in the batch. Range [1, max_batch_tokens]");
+ABSL_FLAG(int64_t, max_queue_sequences, 1024,
+          "Sequences that may wait; more get RESOURCE_EXHAUSTED. At least 0");
+ABSL_FLAG(int64_t, max_queue_tokens, 262144,
+          "Tokens of the sequences that may wait; more get RESOURCE_EXHAUSTED. At least 1");
+ABSL_FLAG(int64_t, max_sequence_length, 0,
+          "Tokens of one sequence, prompt and answer. 0: what the model and the KV cache admit");
+ABSL_FLAG(int64_t, page_size, 64,
+          "Tokens of a page of the KV cache: a multiple of 16. Range [16, 128]");
+ABSL_FLAG(int64_t, kv_cache_bytes, 0,
+          "Size of the KV cache. 0: half of the memory that is available beside the weights");
+ABSL_FLAG(int64_t, max_unread_entries, 65536,
+          "Tokens (and log-probabilities) that wait for a slow reader before its stream ends with "
+          "RESOURCE_EXHAUSTED. At least 1");
+ABSL_FLAG(absl::Duration, max_rows_wait, absl::Seconds(60),
+          "How long hidden states that were asked for may take");
+ABSL_FLAG(absl::Duration, stuck_step_limit, absl::Seconds(120),
+          "A step that takes longer turns health to NOT_SERVING until it ends");
+
+namespace phyllo {
+namespace {
+
+constexpr char kUsage[] =
+    R"(Phyllo's transformer service: the decoder layers, the KV cache, the batch and the sampler of a model.
+
+  transformer --model=/models/qwen3 --listen=127.0.0.1:50053
+  transformer --model=/models/qwen3 --listen=unix:/run/phyllo/transformer.sock --metrics_address=127.0.0.1:9103
+  transformer --model=/models/qwen3 --threads=8 --precision=bf16 --kv_cache_bytes=4294967296
+
+The weights are packed once at the start, in memory of their own; every byte of the checkpoint is read for its digest and one token is
+computed before health says SERVING. The interface is proto/phyllo/transformer/v1. SIGTERM drains, a second one stops at once.)";
+
+absl::Time MonotonicNow() {
+  return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+absl::StatusOr<std::optional<Precision>> ParsePrecision(const std::string& text) {
+  if (text == "auto") return std::optional<Precision>();
+  if (text == "f32") return std::optional(Precision::kF32);
+  if (text == "bf16") return std::optional(Precision::kBf16);
+  return absl::InvalidArgumentError(
+      absl::StrCat("--precision is \"", text, "\", must be auto, f32 or bf16"));
+}
+
+absl::Status CheckRange(const char* flag, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, " is ", value, ", must be in [", low, ", ", high, "]"));
+}
+
+std::optional<int64_t> IfPositive(int64_t value) {
+  return value > 0 ? std::optional(value) : std::nullopt;
+}
+
+absl::StatusOr<LocalStepModelOptions> ReadModelOptions(Logger& logger) {
+  constexpr int64_t kUnlimited = int64_t{1} << 40;
+  LocalStepModelOptions options;
+  options.model_folder = absl::GetFlag(FLAGS_model);
+  if (options.model_folder.empty())
+    return absl::InvalidArgumentError("--model is required; try --help");
+  PHYLLO_ASSIGN_OR_RETURN(options.precision, ParsePrecision(absl::GetFlag(FLAGS_precision)));
+  options.max_rows = absl::GetFlag(FLAGS_max_batch_tokens);
+  PHYLLO_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_rows, 1, 65536));
+  PHYLLO_RETURN_IF_ERROR(CheckRange("max_prefill_tokens", absl::GetFlag(FLAGS_max_prefill_tokens),
+                                    1, options.max_rows));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckRange("max_sequences", absl::GetFlag(FLAGS_max_sequences), 1, options.max_rows));
+  PHYLLO_RETURN_IF_ERROR(CheckRange("max_sequence_length", absl::GetFlag(FLAGS_max_sequence_length),
+                                    0, int64_t{1} << 31));
+  PHYLLO_RETURN_IF_ERROR(CheckRange("threads", absl::GetFlag(FLAGS_threads), 0, 1024));
+  options.page_size = absl::GetFlag(FLAGS_page_size);
+  PHYLLO_RETURN_IF_ERROR(CheckRange("page_size", options.page_size, 16, 128));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckRange("kv_cache_bytes", absl::GetFlag(FLAGS_kv_cache_bytes), 0, kUnlimited));
+  options.kv_cache_bytes = IfPositive(absl::GetFlag(FLAGS_kv_cache_bytes));
+  options.max_sequences = absl::GetFlag(FLAGS_max_sequences);
+  options.max_sequence_length = IfPositive(absl::GetFlag(FLAGS_max_sequence_length));
+  const HostResources host = DetectHostResources();
+  options.num_threads =
+      absl::GetFlag(FLAGS_threads) > 0 ? absl::GetFlag(FLAGS_threads) : host.ThreadCount();
+  options.pin_threads = absl::GetFlag(FLAGS_pin_threads);
+  options.memory_bytes = host.available_memory_bytes;
+  logger.Info("host", {{"cpus", host.cpus.size()},
+                       {"physical_cores", host.physical_core_cpus.size()},
+                       {"cpu_quota", host.cpu_quota.value_or(0.0)},
+                       {"available_memory_bytes", host.available_memory_bytes},
+                       {"threads", options.num_threads}});
+  options.progress = [&logger, last_percent = int64_t{0}](int64_t done_bytes,
+                                                          int64_t total_bytes) mutable {
+    const int64_t percent = total_bytes > 0 ? done_bytes * 100 / total_bytes : 100;
+    if (percent < last_percent + 10 && percent < 100) return;
+    last_percent = percent;
+    logger.Info("packing weights", {{"percent", percent}, {"total_bytes", total_bytes}});
+  };
+  return options;
+}
+
+EngineOptions ReadEngineOptions(const LocalStepModel& model, EngineObserver& observer) {
+  return {.max_prefill_rows = absl::GetFlag(FLAGS_max_prefill_tokens),
+          .max_sequences = absl::GetFlag(FLAGS_max_sequences),
+          .max_waiting_sequences = absl::GetFlag(FLAGS_max_queue_sequences),
+          .max_waiting_tokens = absl::GetFlag(FLAGS_max_queue_tokens),
+          .max_unread_entries = absl::GetFlag(FLAGS_max_unread_entries),
+          .max_rows_wait = absl::GetFlag(FLAGS_max_rows_wait),
+          .max_sequence_length = IfPositive(absl::GetFlag(FLAGS_max_sequence_length)),
+          .eos_token_ids = EosTokenIds(model),
+          .now = MonotonicNow,
+          .observer = &observer};
+}
+
+absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& model,
+                                                      const std::string& folder, Logger& logger) {
+  common::v1::ServerInfo info;
+  info.set_model(ModelName(absl::GetFlag(FLAGS_model_name), folder));
+  PHYLLO_ASSIGN_OR_RETURN(*info.mutable_fingerprint(), FingerprintFolder(folder));
+  logger.Info("reading the weights for their digest",
+              {{"bytes", model.checkpoint().total_bytes()}});
+  PHYLLO_ASSIGN_OR_RETURN(const std::string digest, ComputeWeightsDigest(model.checkpoint()));
+  info.mutable_fingerprint()->set_weights_sha256(DigestBytes(digest));
+  info.set_instruction_set(InstructionSetName());
+  info.set_precision(model.precision() == Precision::kBf16 ? "bf16" : "f32");
+  return info;
+}
+
+absl::Status Serve(ServiceProcess& process, int& exit_code) {
+  PHYLLO_ASSIGN_OR_RETURN(const LocalStepModelOptions options, ReadModelOptions(process.logger()));
+  PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalStepModel> model,
+                          LocalStepModel::Load(options));
+  PHYLLO_ASSIGN_OR_RETURN(common::v1::ServerInfo server_info,
+                          DescribeServer(*model, options.model_folder, process.logger()));
+  PHYLLO_RETURN_IF_ERROR(WarmUp(*model));
+  EngineMetrics metrics(process.metrics());
+  PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                          Engine::Create(*model, ReadEngineOptions(*model, metrics)));
+  metrics.AddGauges(*engine);
+  process.logger().Info("model ready",
+                        {{"precision", server_info.precision()},
+                         {"instruction_set", server_info.instruction_set()},
+                         {"kv_pages", model->page_allocator().page_count()},
+                         {"kv_bytes_per_token", model->kv_bytes_per_token()},
+                         {"max_sequence_length", engine->limits().max_sequence_length}});
+
+  const ServerIdentity identity(std::move(server_info));
+  NewsDispatcher dispatcher;
+  TransformerServiceImpl service({*engine, dispatcher, model->sizes().hidden_size}, identity,
+                                 DescribeModel(*model, engine->limits()));
+  std::thread steps([&engine] { engine->Run(); });
+  std::unique_ptr<StepWatchdog> watchdog;
+  exit_code =
+      process.Run({{&service, transformer::v1::TransformerService::service_full_name()}},
+                  {.on_started =
+                       [&](Server& server) {
+                         watchdog = std::make_unique<StepWatchdog>(
+                             *engine, absl::GetFlag(FLAGS_stuck_step_limit), absl::Seconds(1),
+                             [&server](bool healthy) { server.SetServing(healthy); });
+                       },
+                   .on_drain = [&] { engine->Drain(); },
+                   .on_stopped = [&] { watchdog.reset(); }});
+  engine->Stop();
+  steps.join();
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  ServiceProcess process(ParseServiceFlags("transformer", "127.0.0.1:50053", kUsage, argc, argv));
+  int exit_code = 0;
+  const absl::Status status = Serve(process, exit_code);
+  return status.ok() ? exit_code : process.Fail(status);
+}
+
+}  // namespace
+}  // namespace phyllo
+
+int main(int argc, char** argv) { return phyllo::Main(argc, argv); }

@@ -1,0 +1,84 @@
+#include "services/transformer/model_info.h"
+
+#include "absl/types/span.h"
+#include "model/base/status_macros.h"
+#include "model/config/model_summary.h"
+#include "model/kv_cache/page_table.h"
+#include "model/sampling/logits_row.h"
+
+namespace phyllo {
+namespace {
+
+void SetShape(const LocalStepModel& model, common::v1::ModelShape& shape) {
+  const ModelConfig& config = model.config();
+  shape.set_architecture(config.architectures.empty() ? config.model_type
+                                                      : config.architectures[0]);
+  shape.set_hidden_size(config.hidden_size);
+  shape.set_num_hidden_layers(config.num_hidden_layers);
+  shape.set_num_attention_heads(config.num_attention_heads);
+  shape.set_num_key_value_heads(config.num_key_value_heads);
+  shape.set_head_dim(config.head_dim);
+  shape.set_intermediate_size(config.intermediate_size);
+  shape.set_vocab_size(config.vocab_size);
+  shape.set_max_position_embeddings(config.max_position_embeddings);
+  shape.set_parameter_count(
+      SummarizeModel(model.description(), &model.checkpoint(), DType::kF32).parameter_count);
+  shape.set_kv_cache_bytes_per_token(model.kv_bytes_per_token());
+  shape.set_tie_word_embeddings(config.tie_word_embeddings);
+}
+
+}  // namespace
+
+std::vector<int32_t> EosTokenIds(const LocalStepModel& model) {
+  const std::vector<int64_t> ids = EndOfSequenceIds(model.generation_config(), model.config());
+  return {ids.begin(), ids.end()};
+}
+
+transformer::v1::GetInfoResponse DescribeModel(const LocalStepModel& model,
+                                               const SequenceLimits& limits) {
+  transformer::v1::GetInfoResponse info;
+  SetShape(model, *info.mutable_shape());
+  info.set_first_layer(0);
+  info.set_last_layer(model.config().num_hidden_layers);
+  info.set_max_sequence_length(limits.max_sequence_length);
+  for (const int32_t id : limits.eos_token_ids) info.add_eos_token_ids(id);
+  *info.mutable_default_sampling() = DefaultSampling(model.generation_config());
+  if (model.generation_config().max_new_tokens) {
+    info.mutable_default_stopping()->set_max_new_tokens(
+        static_cast<int32_t>(*model.generation_config().max_new_tokens));
+  }
+  return info;
+}
+
+common::v1::SamplingParameters DefaultSampling(const GenerationConfig& config) {
+  common::v1::SamplingParameters sampling;
+  if (config.do_sample == false) {
+    sampling.set_temperature(0.0f);
+  } else if (config.temperature) {
+    sampling.set_temperature(static_cast<float>(*config.temperature));
+  }
+  if (config.top_k.value_or(0) > 0) sampling.set_top_k(static_cast<int32_t>(*config.top_k));
+  if (config.top_p.value_or(0.0) > 0.0) sampling.set_top_p(static_cast<float>(*config.top_p));
+  if (config.min_p) sampling.set_min_p(static_cast<float>(*config.min_p));
+  if (config.repetition_penalty)
+    sampling.set_repetition_penalty(static_cast<float>(*config.repetition_penalty));
+  return sampling;
+}
+
+absl::Status WarmUp(StepModel& model) {
+  const StepModelSizes& sizes = model.sizes();
+  std::vector<float> hidden_states(sizes.hidden_size);
+  std::vector<float> logits(sizes.vocab_size);
+  PageTable pages(model.page_allocator(), sizes.page_size);
+  PHYLLO_RETURN_IF_ERROR(pages.Resize(1));
+  PHYLLO_RETURN_IF_ERROR(model.Embed({0}, 0, absl::MakeSpan(hidden_states)));
+  const MatrixView<float> row = {hidden_states.data(), 1, sizes.hidden_size, sizes.hidden_size};
+  PHYLLO_RETURN_IF_ERROR(model.Forward(
+      {{.row_begin = 0, .row_count = 1, .first_position = 0, .prompt_length = 1, .pages = &pages}},
+      row));
+  PHYLLO_RETURN_IF_ERROR(
+      model.ComputeLogits({0}, row, {logits.data(), 1, sizes.vocab_size, sizes.vocab_size}));
+  return SummarizeLogits(logits).status();
+}
+
+}  // namespace phyllo
