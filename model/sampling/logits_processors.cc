@@ -1,6 +1,7 @@
 // Invariants:
 // - Banned tokens are at -infinity and never become candidates.
-// - Candidates are in ascending order of id between the steps, so that every sum over them has one order.
+// - Candidates are in ascending order of id between the steps, so that every sum over them has one
+// order.
 #include "model/sampling/logits_processors.h"
 
 #include <algorithm>
@@ -18,14 +19,16 @@ namespace {
 
 constexpr float kBanned = -std::numeric_limits<float>::infinity();
 
-// Where the nucleus ends: every candidate with weight > `weight` is kept, and of those equal to it the first `equal_count` ids.
+// Where the nucleus ends: every candidate with weight > `weight` is kept, and of those equal to it
+// the first `equal_count` ids.
 struct MassThreshold {
   float weight = 0.0f;
   int64_t equal_count = 0;
 };
 
-// Finds the weight at which the mass of the candidates, heaviest first, reaches `target`. Non-negative floats order as their bits do, so the
-// threshold is found digit by digit from the top: 12, 12 and 8 bits, each one pass that sums the mass of every digit.
+// Finds the weight at which the mass of the candidates, heaviest first, reaches `target`.
+// Non-negative floats order as their bits do, so the threshold is found digit by digit from the
+// top: 12, 12 and 8 bits, each one pass that sums the mass of every digit.
 MassThreshold FindMassThreshold(const std::vector<Candidate>& candidates, double target) {
   constexpr std::array<int, 3> kShifts = {20, 8, 0};
   constexpr std::array<uint32_t, 3> kDigitMasks = {0xfffu, 0xfffu, 0xffu};
@@ -35,9 +38,11 @@ MassThreshold FindMassThreshold(const std::vector<Candidate>& candidates, double
     std::array<double, 4096> mass{};
     for (const Candidate& candidate : candidates) {
       const uint32_t bits = std::bit_cast<uint32_t>(candidate.weight);
-      if ((bits & prefix_mask) == prefix) mass[(bits >> kShifts[pass]) & kDigitMasks[pass]] += candidate.weight;
+      if ((bits & prefix_mask) == prefix)
+        mass[(bits >> kShifts[pass]) & kDigitMasks[pass]] += candidate.weight;
     }
-    // Where rounding keeps the whole sum under the target, the nucleus ends with the lightest digit that occurs.
+    // Where rounding keeps the whole sum under the target, the nucleus ends with the lightest digit
+    // that occurs.
     uint32_t digit = 0;
     double mass_before_digit = mass_above;
     double cumulated = mass_above;
@@ -55,13 +60,16 @@ MassThreshold FindMassThreshold(const std::vector<Candidate>& candidates, double
   // The n-th of the equals is kept while the mass before it is less than the target.
   do {
     ++threshold.equal_count;
-  } while (mass_above + static_cast<double>(threshold.weight) * static_cast<double>(threshold.equal_count) < target);
+  } while (mass_above +
+               static_cast<double>(threshold.weight) * static_cast<double>(threshold.equal_count) <
+           target);
   return threshold;
 }
 
 }  // namespace
 
-void AddLogitBias(absl::Span<const std::pair<int32_t, float>> logit_bias, absl::Span<float> logits) {
+void AddLogitBias(absl::Span<const std::pair<int32_t, float>> logit_bias,
+                  absl::Span<float> logits) {
   for (const auto& [token_id, bias] : logit_bias) logits[token_id] += bias;
 }
 
@@ -72,7 +80,8 @@ void ApplyRepetitionPenalty(const TokenHistory& history, float penalty, absl::Sp
   }
 }
 
-void ApplyFrequencyAndPresencePenalty(const TokenHistory& history, float frequency, float presence, absl::Span<float> logits) {
+void ApplyFrequencyAndPresencePenalty(const TokenHistory& history, float frequency, float presence,
+                                      absl::Span<float> logits) {
   for (const auto& [token_id, count] : history.occurrences()) {
     if (count > 0) logits[token_id] -= frequency * static_cast<float>(count) + presence;
   }
@@ -82,23 +91,30 @@ void BanTokens(absl::Span<const int32_t> token_ids, absl::Span<float> logits) {
   for (const int32_t token_id : token_ids) logits[token_id] = kBanned;
 }
 
-void KeepOnlyTokens(absl::Span<const int32_t> allowed, absl::Span<float> logits, std::vector<float>& scratch) {
+void KeepOnlyTokens(absl::Span<const int32_t> allowed, absl::Span<float> logits,
+                    std::vector<float>& scratch) {
   scratch.assign(logits.begin(), logits.end());
   std::fill(logits.begin(), logits.end(), kBanned);
   for (const int32_t token_id : allowed) logits[token_id] = scratch[token_id];
 }
 
-void SelectTopK(absl::Span<const float> logits, float temperature, int64_t top_k, std::vector<float>& scratch,
-                std::vector<Candidate>& candidates) {
+void SelectTopK(absl::Span<const float> logits, float temperature, int64_t top_k,
+                std::vector<float>& scratch, std::vector<Candidate>& candidates) {
   const int64_t vocab_size = logits.size();
   const float max = logits[ArgMax(logits)];
   const float threshold = top_k < vocab_size ? KthLargest(logits, top_k, scratch) : kBanned;
-  candidates.clear();
+  candidates.resize(vocab_size);
+  int64_t count = 0;
   for (int64_t id = 0; id < vocab_size; ++id) {
-    if (logits[id] >= threshold && logits[id] != kBanned) candidates.push_back({static_cast<int32_t>(id), logits[id]});
+    candidates[count] = {static_cast<int32_t>(id), logits[id]};
+    count += logits[id] >= threshold && logits[id] != kBanned ? 1 : 0;
   }
+  candidates.resize(count);
   // Shifting by the maximum first keeps a tiny temperature from overflowing.
-  for (Candidate& candidate : candidates) candidate.weight = ExpNonPositive((candidate.weight - max) / temperature);
+  scratch.resize(count);
+  for (int64_t i = 0; i < count; ++i) scratch[i] = (candidates[i].weight - max) / temperature;
+  ExpNonPositive(absl::MakeSpan(scratch));
+  for (int64_t i = 0; i < count; ++i) candidates[i].weight = scratch[i];
 }
 
 void SelectTopP(float top_p, std::vector<Candidate>& candidates) {
@@ -117,7 +133,8 @@ void SelectMinP(float min_p, std::vector<Candidate>& candidates) {
   if (min_p <= 0.0f) return;
   float greatest = 0.0f;
   for (const Candidate& candidate : candidates) greatest = std::max(greatest, candidate.weight);
-  std::erase_if(candidates, [&](const Candidate& candidate) { return candidate.weight < min_p * greatest; });
+  std::erase_if(candidates,
+                [&](const Candidate& candidate) { return candidate.weight < min_p * greatest; });
 }
 
 int32_t Draw(absl::Span<const Candidate> candidates, double uniform) {

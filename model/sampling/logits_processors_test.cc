@@ -1,4 +1,5 @@
-// Expected values are written out from the definitions of transformers' logits processors of the same names.
+// Expected values are written out from the definitions of transformers' logits processors of the
+// same names.
 #include "model/sampling/logits_processors.h"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ constexpr float kBanned = -std::numeric_limits<float>::infinity();
 
 std::vector<Candidate> Weighted(const std::vector<float>& weights) {
   std::vector<Candidate> candidates;
-  for (size_t i = 0; i < weights.size(); ++i) candidates.push_back({static_cast<int32_t>(i), weights[i]});
+  for (size_t i = 0; i < weights.size(); ++i)
+    candidates.push_back({static_cast<int32_t>(i), weights[i]});
   return candidates;
 }
 
@@ -38,7 +40,8 @@ TokenHistory History(const std::vector<int32_t>& prompt, const std::vector<int32
   return history;
 }
 
-std::vector<int32_t> TopKIds(const std::vector<float>& logits, int64_t top_k, float temperature = 1.0f) {
+std::vector<int32_t> TopKIds(const std::vector<float>& logits, int64_t top_k,
+                             float temperature = 1.0f) {
   std::vector<float> scratch;
   std::vector<Candidate> candidates;
   SelectTopK(logits, temperature, top_k, scratch, candidates);
@@ -76,9 +79,13 @@ TEST(KeepOnlyTokensTest, BansAllOthers) {
   EXPECT_THAT(logits, ElementsAre(kBanned, 2.0f, kBanned, 4.0f));
 }
 
-TEST(SelectTopKTest, KeepsTheHighest) { EXPECT_THAT(TopKIds({0.1f, 3.0f, -1.0f, 2.0f, 2.5f}, 3), ElementsAre(1, 3, 4)); }
+TEST(SelectTopKTest, KeepsTheHighest) {
+  EXPECT_THAT(TopKIds({0.1f, 3.0f, -1.0f, 2.0f, 2.5f}, 3), ElementsAre(1, 3, 4));
+}
 
-TEST(SelectTopKTest, KeepsAllEqualsOfTheLast) { EXPECT_THAT(TopKIds({1.0f, 2.0f, 1.0f, 0.0f, 1.0f}, 2), ElementsAre(0, 1, 2, 4)); }
+TEST(SelectTopKTest, KeepsAllEqualsOfTheLast) {
+  EXPECT_THAT(TopKIds({1.0f, 2.0f, 1.0f, 0.0f, 1.0f}, 2), ElementsAre(0, 1, 2, 4));
+}
 
 TEST(SelectTopKTest, KeepsAllWhenAtLeastTheVocabulary) {
   EXPECT_THAT(TopKIds({1.0f, 2.0f}, 2), ElementsAre(0, 1));
@@ -145,7 +152,8 @@ TEST(SelectTopPTest, EqualsSortAndCumulateOnRandomWeights) {
     for (float& weight : weights) weight = static_cast<float>(std::exp(normal(generator) - 30.0));
     std::vector<int32_t> order(weights.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return weights[a] > weights[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int32_t a, int32_t b) { return weights[a] > weights[b]; });
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
     for (const float top_p : {0.01f, 0.5f, 0.9f, 0.999f}) {
       std::vector<int32_t> expected;

@@ -1,13 +1,12 @@
-// Invariants:
-// - Sums run in kLanes partial sums over blocks of kBlock elements, folded in one fixed order; the order depends on v alone.
-// - Loops have fixed-width inner bodies without branches, so that the compiler turns each into vector code.
+// Invariant: sums run in kLanes partial sums over blocks of kBlock elements, folded in one fixed
+// order; the order depends on v alone.
 #include "model/sampling/logits_row.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -18,11 +17,13 @@
 namespace phyllo {
 namespace {
 
-constexpr int64_t kLanes = 16;
+constexpr int64_t kLanes = 8;
 constexpr int64_t kBlock = 4096;
 constexpr uint32_t kExponentMask = 0x7f800000u;  // all ones in infinities and NaN only
 
-bool IsFinite(float value) { return (std::bit_cast<uint32_t>(value) & kExponentMask) != kExponentMask; }
+bool IsFinite(float value) {
+  return (std::bit_cast<uint32_t>(value) & kExponentMask) != kExponentMask;
+}
 
 bool AllFinite(absl::Span<const float> values) {
   uint32_t not_finite = 0;
@@ -30,32 +31,61 @@ bool AllFinite(absl::Span<const float> values) {
   return not_finite == 0;
 }
 
+// kLanes values that go through an operation together; the compiler lowers them to what the CPU
+// has.
+using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Integers = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
+
+// The values from `begin` on, `padding` where the row has ended.
+Floats LoadLanes(absl::Span<const float> values, int64_t begin, float padding) {
+  Floats lanes = {};
+  const int64_t count = std::min<int64_t>(kLanes, static_cast<int64_t>(values.size()) - begin);
+  if (count < kLanes) lanes = lanes + padding;
+  std::memcpy(&lanes, values.data() + begin, count * sizeof(float));
+  return lanes;
+}
+
+// 2^n * P(r) with n = round(x / ln 2), r = x - n ln 2 in [-0.35, 0.35] and P the degree-6 minimax
+// polynomial of the Cephes library (expf).
+Floats Exp(Floats x) {
+  constexpr float kLowest = -87.3f;  // below, 2^n would leave the normal floats
+  constexpr float kRounding =
+      12582912.0f;  // 1.5 * 2^23: adding and subtracting it rounds to the nearest integer
+  const Floats lowest = Floats{} + kLowest;
+  const Floats clamped = x < lowest ? lowest : x;
+  const Floats n = (clamped * 1.44269504f + kRounding) - kRounding;
+  const Floats r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
+  Floats p = Floats{} + 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  const Floats scale = std::bit_cast<Floats>((__builtin_convertvector(n, Integers) + 127) << 23);
+  return x < lowest ? Floats{} : p * scale;
+}
+
 float MaxOf(absl::Span<const float> values) {
-  std::array<float, kLanes> lanes;
-  lanes.fill(-std::numeric_limits<float>::infinity());
-  const int64_t size = values.size();
-  int64_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      lanes[lane] = values[i + lane] > lanes[lane] ? values[i + lane] : lanes[lane];
-    }
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  Floats max = Floats{} + kNothing;
+  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i += kLanes) {
+    const Floats lanes = LoadLanes(values, i, kNothing);
+    max = lanes > max ? lanes : max;
   }
-  float max = *std::max_element(lanes.begin(), lanes.end());
-  for (; i < size; ++i) max = std::max(max, values[i]);
-  return max;
+  float result = max[0];
+  for (int64_t lane = 1; lane < kLanes; ++lane) result = std::max(result, max[lane]);
+  return result;
 }
 
 // sum_i exp(values[i] - max), at most kBlock values.
 double SumOfExponentials(absl::Span<const float> values, float max) {
-  std::array<float, kLanes> lanes{};
-  const int64_t size = values.size();
-  int64_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += ExpNonPositive(values[i + lane] - max);
+  Floats sums = {};
+  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i += kLanes) {
+    sums += Exp(LoadLanes(values, i, -std::numeric_limits<float>::infinity()) - max);
   }
   double sum = 0.0;
-  for (const float lane : lanes) sum += lane;
-  for (; i < size; ++i) sum += ExpNonPositive(values[i] - max);
+  for (int64_t lane = 0; lane < kLanes; ++lane) sum += sums[lane];
   return sum;
 }
 
@@ -64,8 +94,8 @@ double SumOfExponentials(absl::Span<const float> values, float max) {
 absl::StatusOr<LogitsSummary> SummarizeLogits(absl::Span<const float> logits) {
   if (!AllFinite(logits)) {
     const auto bad = std::find_if_not(logits.begin(), logits.end(), IsFinite);
-    return absl::InternalError(
-        absl::StrCat("logit ", bad - logits.begin(), " of ", logits.size(), " is ", *bad, "; the model's output is not finite"));
+    return absl::InternalError(absl::StrCat("logit ", bad - logits.begin(), " of ", logits.size(),
+                                            " is ", *bad, "; the model's output is not finite"));
   }
   LogitsSummary summary;
   summary.max = MaxOf(logits);
@@ -78,6 +108,14 @@ absl::StatusOr<LogitsSummary> SummarizeLogits(absl::Span<const float> logits) {
   return summary;
 }
 
+void ExpNonPositive(absl::Span<float> values) {
+  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i += kLanes) {
+    const Floats lanes = Exp(LoadLanes(values, i, 0.0f));
+    std::memcpy(values.data() + i, &lanes,
+                std::min<int64_t>(kLanes, static_cast<int64_t>(values.size()) - i) * sizeof(float));
+  }
+}
+
 int64_t RankOf(absl::Span<const float> logits, int32_t token_id) {
   const float own = logits[token_id];
   int64_t greater = 0;
@@ -85,8 +123,10 @@ int64_t RankOf(absl::Span<const float> logits, int32_t token_id) {
   return 1 + greater;
 }
 
-std::vector<TokenLogprob> TopLogprobs(absl::Span<const float> logits, const LogitsSummary& summary, int64_t count) {
-  // `top` is a heap whose front is the worst kept: a new token enters only if it is better, and later ids lose ties.
+std::vector<TokenLogprob> TopLogprobs(absl::Span<const float> logits, const LogitsSummary& summary,
+                                      int64_t count) {
+  // `top` is a heap whose front is the worst kept: a new token enters only if it is better, and
+  // later ids lose ties.
   std::vector<TokenLogprob> top;
   if (count <= 0) return top;
   top.reserve(count);
@@ -115,12 +155,14 @@ int32_t ArgMax(absl::Span<const float> values) {
 }
 
 float KthLargest(absl::Span<const float> values, int64_t count, std::vector<float>& scratch) {
-  // Keeps up to 2 * count values above the running threshold; a selection halves them and raises it. Values equal to the threshold need not
-  // enter: `count` values at or above it are held already.
+  // Keeps up to 2 * count values above the running threshold; a selection halves them and raises
+  // it. Values equal to the threshold need not enter: `count` values at or above it are held
+  // already.
   scratch.clear();
   float threshold = -std::numeric_limits<float>::infinity();
   const auto shrink = [&] {
-    std::nth_element(scratch.begin(), scratch.begin() + (count - 1), scratch.end(), std::greater<float>());
+    std::nth_element(scratch.begin(), scratch.begin() + (count - 1), scratch.end(),
+                     std::greater<float>());
     scratch.resize(count);
     threshold = scratch[count - 1];
   };

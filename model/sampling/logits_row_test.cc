@@ -25,16 +25,29 @@ std::vector<float> RandomRow(int64_t size, int seed) {
 }
 
 TEST(ExpNonPositiveTest, IsWithinItsErrorBoundEverywhere) {
-  EXPECT_EQ(ExpNonPositive(0.0f), 1.0f);
-  for (double x = -87.0; x <= 0.0; x += 0.00371) {
-    const double exact = std::exp(static_cast<double>(static_cast<float>(x)));
-    EXPECT_NEAR(ExpNonPositive(static_cast<float>(x)) / exact, 1.0, 2e-7) << x;
-  }
+  std::vector<float> values = {0.0f};
+  for (double x = -87.0; x <= 0.0; x += 0.00371) values.push_back(static_cast<float>(x));
+  std::vector<float> results = values;
+  ExpNonPositive(absl::MakeSpan(results));
+  EXPECT_EQ(results[0], 1.0f);
+  for (size_t i = 0; i < values.size(); ++i)
+    EXPECT_NEAR(results[i] / std::exp(static_cast<double>(values[i])), 1.0, 2e-7) << values[i];
 }
 
 TEST(ExpNonPositiveTest, IsZeroFarBelow) {
-  EXPECT_EQ(ExpNonPositive(-88.0f), 0.0f);
-  EXPECT_EQ(ExpNonPositive(-std::numeric_limits<float>::infinity()), 0.0f);
+  std::vector<float> values = {-88.0f, -std::numeric_limits<float>::infinity(), -1.0f};
+  ExpNonPositive(absl::MakeSpan(values));
+  EXPECT_EQ(values[0], 0.0f);
+  EXPECT_EQ(values[1], 0.0f);
+  EXPECT_NEAR(values[2], std::exp(-1.0), 1e-7);
+}
+
+TEST(ExpNonPositiveTest, DoesNotDependOnTheNeighbours) {
+  for (int64_t size = 1; size < 40; ++size) {
+    std::vector<float> values(size, -1.25f);
+    ExpNonPositive(absl::MakeSpan(values));
+    for (const float value : values) EXPECT_EQ(value, values[0]);
+  }
 }
 
 TEST(SummarizeLogitsTest, EqualsDoublePrecisionForOddSizes) {
@@ -44,17 +57,21 @@ TEST(SummarizeLogitsTest, EqualsDoublePrecisionForOddSizes) {
     double sum = 0.0;
     for (const float value : row) sum += std::exp(static_cast<double>(value));
     EXPECT_EQ(summary.max, *std::max_element(row.begin(), row.end()));
-    EXPECT_NEAR(summary.log_sum_exp, std::log(sum), 1e-6) << size;  // f32 partial sums of at most 256 terms
+    EXPECT_NEAR(summary.log_sum_exp, std::log(sum), 1e-6)
+        << size;  // f32 partial sums of at most 256 terms
   }
 }
 
 TEST(SummarizeLogitsTest, ReturnsInternalNamingTheIndexWhenNotFinite) {
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
-                          -std::numeric_limits<float>::infinity()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+        -std::numeric_limits<float>::infinity()}) {
     for (const int index : {0, 16, 36}) {
       std::vector<float> row = RandomRow(37, 1);
       row[index] = bad;
-      EXPECT_THAT(SummarizeLogits(row), StatusIs(absl::StatusCode::kInternal, HasSubstr("logit " + std::to_string(index) + " of 37")));
+      EXPECT_THAT(SummarizeLogits(row),
+                  StatusIs(absl::StatusCode::kInternal,
+                           HasSubstr("logit " + std::to_string(index) + " of 37")));
     }
   }
 }
@@ -73,7 +90,8 @@ TEST(TopLogprobsTest, EqualsFullSortWithLowerIdFirstAmongEquals) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const LogitsSummary summary, SummarizeLogits(row));
   std::vector<int32_t> order(row.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return row[a] > row[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return row[a] > row[b]; });
   for (const int64_t count : {0, 1, 5, 128}) {
     const std::vector<TokenLogprob> top = TopLogprobs(row, summary, count);
     ASSERT_EQ(static_cast<int64_t>(top.size()), count);
@@ -102,7 +120,8 @@ TEST(KthLargestTest, EqualsSortedOrder) {
     }
     std::vector<float> sorted = row;
     std::sort(sorted.begin(), sorted.end(), std::greater<float>());
-    for (const int64_t count : {1, 2, 40, 388, 776, 777}) EXPECT_EQ(KthLargest(row, count, scratch), sorted[count - 1]) << count;
+    for (const int64_t count : {1, 2, 40, 388, 776, 777})
+      EXPECT_EQ(KthLargest(row, count, scratch), sorted[count - 1]) << count;
   }
 }
 

@@ -13,7 +13,8 @@ using Words = std::array<uint32_t, 4>;
 
 // Known answers published with the paper's reference implementation (Random123, kat_vectors).
 TEST(PhiloxTest, EqualsKnownAnswerForZeros) {
-  EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}),
+            (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
 }
 
 TEST(PhiloxTest, EqualsKnownAnswerForOnes) {
@@ -28,14 +29,16 @@ TEST(PhiloxTest, EqualsKnownAnswerForDigitsOfPi) {
 
 TEST(UniformDrawTest, IsTheTop53BitsOfTheFirstTwoWords) {
   // 0x6627e8d5e169c58d >> 11, divided by 2^53.
-  EXPECT_EQ(UniformDraw(0, 0, 0), static_cast<double>(0x6627e8d5e169c58dull >> 11) / 9007199254740992.0);
+  EXPECT_EQ(UniformDraw(0, 0, 0),
+            static_cast<double>(0x6627e8d5e169c58dull >> 11) / 9007199254740992.0);
 }
 
 TEST(UniformDrawTest, DiffersInSeedChoiceAndPosition) {
   std::set<double> draws;
   for (const uint64_t seed : {0ull, 1ull, 1ull << 32}) {
     for (const int32_t choice : {0, 1}) {
-      for (const int64_t position : {0ll, 1ll, 1ll << 32}) draws.insert(UniformDraw(seed, choice, position));
+      for (const int64_t position : {0ll, 1ll, 1ll << 32})
+        draws.insert(UniformDraw(seed, choice, position));
     }
   }
   EXPECT_EQ(draws.size(), 18u);

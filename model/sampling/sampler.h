@@ -1,6 +1,7 @@
 // From a row of logits to a token.
 //   Sampler sampler(vocab_size);
-//   PHYLLO_ASSIGN_OR_RETURN(const SampledToken token, sampler.Sample(row, history, parameters, position));
+//   PHYLLO_ASSIGN_OR_RETURN(const SampledToken token, sampler.Sample(row, history, parameters,
+//   position));
 #ifndef PHYLLO_MODEL_SAMPLING_SAMPLER_H_
 #define PHYLLO_MODEL_SAMPLING_SAMPLER_H_
 
@@ -16,28 +17,33 @@
 
 namespace phyllo {
 
-// Log-probabilities and ranks are those of the raw logits (log-softmax before bias, penalties, bans and temperature): they say what the
-// model thought, and do not change with the sampling parameters.
+// Log-probabilities and ranks are those of the raw logits (log-softmax before bias, penalties, bans
+// and temperature): they say what the model thought, and do not change with the sampling
+// parameters.
 struct SampledToken {
   int32_t token_id = 0;
   float logprob = 0.0f;
-  int64_t rank = 1;                        // 1 + number of tokens with a strictly greater raw logit
-  std::vector<TokenLogprob> top_logprobs;  // [top_logprobs], most probable first, then those of logprob_token_ids
+  int64_t rank = 1;  // 1 + number of tokens with a strictly greater raw logit
+  std::vector<TokenLogprob>
+      top_logprobs;  // [top_logprobs], most probable first, then those of logprob_token_ids
 };
 
-// What `logits` [v] say of a given token: how prompts are scored. Of `parameters` only top_logprobs and logprob_token_ids are read.
-// INTERNAL if a logit is not finite.
-absl::StatusOr<SampledToken> DescribeToken(absl::Span<const float> logits, int32_t token_id, const SamplingParameters& parameters);
+// What `logits` [v] say of a given token: how prompts are scored. Of `parameters` only top_logprobs
+// and logprob_token_ids are read. INTERNAL if a logit is not finite.
+absl::StatusOr<SampledToken> DescribeToken(absl::Span<const float> logits, int32_t token_id,
+                                           const SamplingParameters& parameters);
 
-// Draws tokens; holds only scratch sized by vocab_size, so that Sample does not allocate beyond top_logprobs. The result is a function of
-// the arguments alone. Thread-compatible: one sampler per thread.
+// Draws tokens; holds only scratch sized by vocab_size, so that Sample does not allocate beyond
+// top_logprobs. The result is a function of the arguments alone. Thread-compatible: one sampler per
+// thread.
 class Sampler {
  public:
   explicit Sampler(int64_t vocab_size);
 
-  // `logits` [v], not changed. `history` holds the sequence's prompt and output; `position` is that of the token to be sampled, i.e. the
-  // number of tokens before it. `parameters` must have passed ValidateSamplingParameters.
-  // INTERNAL if a logit is not finite. INVALID_ARGUMENT if every token is banned.
+  // `logits` [v], not changed. `history` holds the sequence's prompt and output; `position` is that
+  // of the token to be sampled, i.e. the number of tokens before it. `parameters` must have passed
+  // ValidateSamplingParameters. INTERNAL if a logit is not finite. INVALID_ARGUMENT if every token
+  // is banned.
   absl::StatusOr<SampledToken> Sample(absl::Span<const float> logits, const TokenHistory& history,
                                       const SamplingParameters& parameters, int64_t position);
 

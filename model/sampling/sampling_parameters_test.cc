@@ -16,7 +16,9 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kVocabSize = 10;
 
-TEST(ValidateSamplingParametersTest, AcceptsDefaults) { PHYLLO_EXPECT_OK(ValidateSamplingParameters({}, kVocabSize)); }
+TEST(ValidateSamplingParametersTest, AcceptsDefaults) {
+  PHYLLO_EXPECT_OK(ValidateSamplingParameters({}, kVocabSize));
+}
 
 TEST(ValidateSamplingParametersTest, AcceptsTheEdgesOfTheRanges) {
   SamplingParameters parameters;
@@ -46,33 +48,60 @@ class InvalidSamplingParametersTest : public ::testing::TestWithParam<BadCase> {
 TEST_P(InvalidSamplingParametersTest, ReturnsInvalidArgumentNamingValueAndRange) {
   SamplingParameters parameters;
   GetParam().spoil(parameters);
-  EXPECT_THAT(ValidateSamplingParameters(parameters, kVocabSize), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(GetParam().message)));
+  EXPECT_THAT(ValidateSamplingParameters(parameters, kVocabSize),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(GetParam().message)));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Ranges, InvalidSamplingParametersTest,
     ::testing::Values(
-        BadCase{"NegativeTemperature", [](auto& p) { p.temperature = -0.5f; }, "temperature is -0.5, must be in [0, 100]"},
-        BadCase{"NanTemperature", [](auto& p) { p.temperature = std::numeric_limits<float>::quiet_NaN(); }, "temperature is nan"},
-        BadCase{"InfiniteTemperature", [](auto& p) { p.temperature = std::numeric_limits<float>::infinity(); }, "temperature is inf"},
+        BadCase{"NegativeTemperature", [](auto& p) { p.temperature = -0.5f; },
+                "temperature is -0.5, must be in [0, 100]"},
+        BadCase{"NanTemperature",
+                [](auto& p) { p.temperature = std::numeric_limits<float>::quiet_NaN(); },
+                "temperature is nan"},
+        BadCase{"InfiniteTemperature",
+                [](auto& p) { p.temperature = std::numeric_limits<float>::infinity(); },
+                "temperature is inf"},
         BadCase{"ZeroTopK", [](auto& p) { p.top_k = 0; }, "top_k is 0, must be in [1, 2^31)"},
         BadCase{"ZeroTopP", [](auto& p) { p.top_p = 0.0f; }, "top_p is 0, must be in (0, 1]"},
         BadCase{"LargeTopP", [](auto& p) { p.top_p = 1.5f; }, "top_p is 1.5, must be in (0, 1]"},
         BadCase{"LargeMinP", [](auto& p) { p.min_p = 1.5f; }, "min_p is 1.5, must be in [0, 1]"},
-        BadCase{"ZeroRepetitionPenalty", [](auto& p) { p.repetition_penalty = 0.0f; }, "repetition_penalty is 0, must be in (0, 100]"},
-        BadCase{"LargeFrequencyPenalty", [](auto& p) { p.frequency_penalty = 100.5f; }, "frequency_penalty is 100.5, must be in [-100, 100]"},
-        BadCase{"LowPresencePenalty", [](auto& p) { p.presence_penalty = -100.5f; }, "presence_penalty is -100.5, must be in [-100, 100]"},
-        BadCase{"BiasOfUnknownToken", [](auto& p) { p.logit_bias = {{10, 1.0f}}; }, "a token id of logit_bias is 10, must be in [0, 10)"},
-        BadCase{"LargeBias", [](auto& p) { p.logit_bias = {{1, 1001.0f}}; }, "a value of logit_bias is 1001, must be in [-1000, 1000]"},
-        BadCase{"BiasTwice", [](auto& p) { p.logit_bias = {{1, 1.0f}, {1, 2.0f}}; }, "logit_bias names token id 1 twice"},
-        BadCase{"TooManyBiases", [](auto& p) { p.logit_bias.resize(kMaxLogitBiasCount + 1); }, "logit_bias entries is 1025"},
-        BadCase{"UnknownAllowedToken", [](auto& p) { p.allowed_token_ids = {-1}; }, "a token id of allowed_token_ids is -1"},
-        BadCase{"UnknownStopToken", [](auto& p) { p.stop_token_ids = {11}; }, "a token id of stop_token_ids is 11"},
+        BadCase{"ZeroRepetitionPenalty", [](auto& p) { p.repetition_penalty = 0.0f; },
+                "repetition_penalty is 0, must be in (0, 100]"},
+        BadCase{"LargeFrequencyPenalty", [](auto& p) { p.frequency_penalty = 100.5f; },
+                "frequency_penalty is 100.5, must be in [-100, 100]"},
+        BadCase{"LowPresencePenalty", [](auto& p) { p.presence_penalty = -100.5f; },
+                "presence_penalty is -100.5, must be in [-100, 100]"},
+        BadCase{"BiasOfUnknownToken",
+                [](auto& p) {
+                  p.logit_bias = {{10, 1.0f}};
+                },
+                "a token id of logit_bias is 10, must be in [0, 10)"},
+        BadCase{"LargeBias",
+                [](auto& p) {
+                  p.logit_bias = {{1, 1001.0f}};
+                },
+                "a value of logit_bias is 1001, must be in [-1000, 1000]"},
+        BadCase{"BiasTwice",
+                [](auto& p) {
+                  p.logit_bias = {{1, 1.0f}, {1, 2.0f}};
+                },
+                "logit_bias names token id 1 twice"},
+        BadCase{"TooManyBiases", [](auto& p) { p.logit_bias.resize(kMaxLogitBiasCount + 1); },
+                "logit_bias entries is 1025"},
+        BadCase{"UnknownAllowedToken", [](auto& p) { p.allowed_token_ids = {-1}; },
+                "a token id of allowed_token_ids is -1"},
+        BadCase{"UnknownStopToken", [](auto& p) { p.stop_token_ids = {11}; },
+                "a token id of stop_token_ids is 11"},
         BadCase{"NegativeMinTokens", [](auto& p) { p.min_tokens = -1; }, "min_tokens is -1"},
         BadCase{"NegativeChoice", [](auto& p) { p.choice = -1; }, "choice is -1"},
-        BadCase{"TooManyTopLogprobs", [](auto& p) { p.top_logprobs = 129; }, "top_logprobs is 129, must be in [0, 128]"},
-        BadCase{"UnknownLogprobToken", [](auto& p) { p.logprob_token_ids = {10}; }, "a token id of logprob_token_ids is 10"},
-        BadCase{"TooManyLogprobTokens", [](auto& p) { p.logprob_token_ids.resize(129); }, "the number of logprob_token_ids is 129"},
+        BadCase{"TooManyTopLogprobs", [](auto& p) { p.top_logprobs = 129; },
+                "top_logprobs is 129, must be in [0, 128]"},
+        BadCase{"UnknownLogprobToken", [](auto& p) { p.logprob_token_ids = {10}; },
+                "a token id of logprob_token_ids is 10"},
+        BadCase{"TooManyLogprobTokens", [](auto& p) { p.logprob_token_ids.resize(129); },
+                "the number of logprob_token_ids is 129"},
         BadCase{"NothingLeftBeforeMinTokens",
                 [](auto& p) {
                   p.min_tokens = 3;

@@ -9,7 +9,8 @@
 
 namespace phyllo {
 
-// Owns, per distinct token of one sequence, how often the output has it; prompt tokens count zero. Thread-compatible.
+// Owns, per distinct token of one sequence, how often the output has it; prompt tokens count zero.
+// Thread-compatible.
 class TokenHistory {
  public:
   // Adds the tokens of the prompt [n]; ids >= 0.
@@ -21,8 +22,8 @@ class TokenHistory {
   // Output tokens so far, repetitions included.
   int64_t generated_count() const { return generated_count_; }
 
-  // Occurrences in the output of every distinct token of prompt and output. The order is unspecified: what is done for one token
-  // must not depend on another.
+  // Occurrences in the output of every distinct token of prompt and output. The order is
+  // unspecified: what is done for one token must not depend on another.
   const absl::flat_hash_map<int32_t, int32_t>& occurrences() const { return occurrences_; }
 
  private:
