@@ -22,8 +22,8 @@
 #include "services/common/status_bridge.h"
 #include "services/transformer/engine/engine.h"
 #include "services/transformer/news_dispatcher.h"
-#include "services/transformer/request_conversion.h"
 #include "services/transformer/sequence_session.h"
+#include "services/transformer/wire/request_conversion.h"
 
 namespace phyllo {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "services/transformer/response_conversion.h"
+#include "services/transformer/wire/response_conversion.h"
 
 namespace phyllo {
 

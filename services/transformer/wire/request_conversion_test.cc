@@ -1,4 +1,4 @@
-#include "services/transformer/request_conversion.h"
+#include "services/transformer/wire/request_conversion.h"
 
 #include <functional>
 #include <string>

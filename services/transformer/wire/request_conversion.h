@@ -1,7 +1,7 @@
 // From the wire to the engine. A field that cannot be honoured is an error that names it; nothing
 // is ignored.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_REQUEST_CONVERSION_H_
-#define PHYLLO_SERVICES_TRANSFORMER_REQUEST_CONVERSION_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_WIRE_REQUEST_CONVERSION_H_
+#define PHYLLO_SERVICES_TRANSFORMER_WIRE_REQUEST_CONVERSION_H_
 
 #include <cstdint>
 #include <vector>
@@ -26,4 +26,4 @@ absl::StatusOr<std::vector<float>> ToHiddenStates(const common::v1::Tensor& rows
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_REQUEST_CONVERSION_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_WIRE_REQUEST_CONVERSION_H_

@@ -1,11 +1,11 @@
-#include "services/transformer/response_conversion.h"
+#include "services/transformer/wire/response_conversion.h"
 
 #include <cstdint>
 #include <iterator>
 #include <utility>
 
 #include "services/common/durations.h"
-#include "services/transformer/request_conversion.h"
+#include "services/transformer/wire/request_conversion.h"
 
 namespace phyllo {
 namespace {
