@@ -18,7 +18,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "clients/launcher/serving_watch.h"
 #include "model/base/status_macros.h"
 
 namespace phyllo {
@@ -80,14 +79,15 @@ absl::StatusOr<std::unique_ptr<LocalServices>> LocalServices::Start(
   }
   if (!options.gateway_address.empty()) services->addresses_[kGateway] = options.gateway_address;
 
+  ServingWatches watches;
   // The gateway comes last: it finds everything it asks about in place.
   for (const ServiceKind kind :
        {ServiceKind::kTokenizer, ServiceKind::kEmbedding, ServiceKind::kTransformer}) {
     PHYLLO_RETURN_IF_ERROR(services->Spawn(kind));
   }
-  PHYLLO_RETURN_IF_ERROR(services->WaitUntilServing(observer, start_time));
+  PHYLLO_RETURN_IF_ERROR(services->WaitUntilServing(observer, start_time, watches));
   PHYLLO_RETURN_IF_ERROR(services->Spawn(ServiceKind::kGateway));
-  PHYLLO_RETURN_IF_ERROR(services->WaitUntilServing(observer, start_time));
+  PHYLLO_RETURN_IF_ERROR(services->WaitUntilServing(observer, start_time, watches));
   return services;
 }
 
@@ -111,8 +111,8 @@ absl::Status LocalServices::Spawn(ServiceKind kind) {
   return absl::OkStatus();
 }
 
-absl::Status LocalServices::WaitUntilServing(LaunchObserver observer, absl::Time start_time) {
-  std::array<std::unique_ptr<ServingWatch>, kServiceKindCount> watches;
+absl::Status LocalServices::WaitUntilServing(LaunchObserver observer, absl::Time start_time,
+                                             ServingWatches& watches) {
   absl::Time next_news = absl::InfinitePast();
   std::optional<int> serving_before;
   while (true) {

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "clients/launcher/child_process.h"
 #include "clients/launcher/service_binaries.h"
+#include "clients/launcher/serving_watch.h"
 #include "clients/launcher/temporary_folder.h"
 
 namespace phyllo {
@@ -91,10 +92,14 @@ class LocalServices {
   void Stop();
 
  private:
+  // By ServiceKind; null before the service listens.
+  using ServingWatches = std::array<std::unique_ptr<ServingWatch>, kServiceKindCount>;
+
   explicit LocalServices(const LocalServicesOptions& options);
   absl::Status Spawn(ServiceKind kind);
   // Returns when all that were spawned are SERVING.
-  absl::Status WaitUntilServing(LaunchObserver observer, absl::Time start_time);
+  absl::Status WaitUntilServing(LaunchObserver observer, absl::Time start_time,
+                                ServingWatches& watches);
   absl::Status CheckStart(absl::Time start_time);
   absl::Status ReadAddress(ServiceKind kind);
   void StopChildren(int first, int last);

@@ -104,6 +104,15 @@ TEST_F(LocalServicesTest, ReportsProgressUntilAllServe) {
   for (const int64_t bytes : news.back().resident_bytes) EXPECT_GT(bytes, 0);
 }
 
+TEST_F(LocalServicesTest, AServiceThatServesIsNotReportedAsLoadingAgain) {
+  std::vector<LaunchProgress> news;
+  PHYLLO_ASSERT_OK(LocalServices::Start(
+      options_, [&](const LaunchProgress& progress) { news.push_back(progress); }));
+  for (size_t k = 1; k < news.size(); ++k) {
+    for (int i = 0; i < kServiceKindCount; ++i) EXPECT_GE(news[k].states[i], news[k - 1].states[i]);
+  }
+}
+
 TEST_F(LocalServicesTest, ReturnsNotFoundWithoutModelFolder) {
   options_.model_folder = model_->path() + "/none";
   EXPECT_THAT(LocalServices::Start(options_),
