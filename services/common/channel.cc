@@ -20,7 +20,8 @@ std::shared_ptr<grpc::Channel> CreateChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   // Replicas behind one name must not end up on one connection, nor two channels in one test.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A gateway may run where a proxy is configured for the way out; our services are never behind it.
+  // A gateway may run where a proxy is configured for the way out; our services are never behind
+  // it.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }

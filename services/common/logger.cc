@@ -40,7 +40,8 @@ absl::string_view LevelName(LogLevel level) {
   return "error";
 }
 
-// `text` between double quotes; control characters, quotes and backslashes escaped as in JSON. Other bytes pass: values are UTF-8.
+// `text` between double quotes; control characters, quotes and backslashes escaped as in JSON.
+// Other bytes pass: values are UTF-8.
 void AppendQuoted(absl::string_view text, std::string& line) {
   line.push_back('"');
   for (const char c : text) {
@@ -59,7 +60,8 @@ void AppendQuoted(absl::string_view text, std::string& line) {
 bool NeedsQuotes(absl::string_view text) {
   if (text.empty()) return true;
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F || c == '"' || c == '=' || c == '\\') return true;
+    if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F || c == '"' || c == '=' || c == '\\')
+      return true;
   }
   return false;
 }
@@ -88,10 +90,12 @@ void AppendJson(const LogField& field, std::string& line) {
 }  // namespace
 
 absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text) {
-  for (const LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
+  for (const LogLevel level :
+       {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
     if (text == LevelName(level)) return level;
   }
-  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of debug, info, warning, error"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is none of debug, info, warning, error"));
 }
 
 absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text) {
@@ -100,15 +104,21 @@ absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is neither logfmt nor json"));
 }
 
-LogField::LogField(absl::string_view key, absl::string_view value) : key_(key), value_(value), is_text_(true) {}
-LogField::LogField(absl::string_view key, bool value) : key_(key), value_(value ? "true" : "false"), is_text_(false) {}
-LogField::LogField(absl::string_view key, double value) : key_(key), value_(absl::StrFormat("%.6g", value)), is_text_(false) {
+LogField::LogField(absl::string_view key, absl::string_view value)
+    : key_(key), value_(value), is_text_(true) {}
+LogField::LogField(absl::string_view key, bool value)
+    : key_(key), value_(value ? "true" : "false"), is_text_(false) {}
+LogField::LogField(absl::string_view key, double value)
+    : key_(key), value_(absl::StrFormat("%.6g", value)), is_text_(false) {
   // JSON has no words for these.
   is_text_ = !(value - value == 0);
 }
-LogField::LogField(absl::string_view key, absl::Duration value) : LogField(key, absl::ToDoubleSeconds(value)) {}
+LogField::LogField(absl::string_view key, absl::Duration value)
+    : LogField(key, absl::ToDoubleSeconds(value)) {}
 LogField::LogField(absl::string_view key, const absl::Status& value)
-    : LogField(key, value.ok() ? std::string("OK") : absl::StrCat(absl::StatusCodeToString(value.code()), ": ", value.message())) {}
+    : LogField(key, value.ok() ? std::string("OK")
+                               : absl::StrCat(absl::StatusCodeToString(value.code()), ": ",
+                                              value.message())) {}
 
 // spdlog's logger with one sink that locks; it is in no registry of spdlog's.
 class Logger::Sink {
@@ -120,7 +130,9 @@ class Logger::Sink {
   }
 
   bool Takes(LogLevel level) const { return logger_.should_log(SpdlogLevel(level)); }
-  void Write(LogLevel level, const std::string& line) { logger_.log(SpdlogLevel(level), spdlog::string_view_t(line)); }
+  void Write(LogLevel level, const std::string& line) {
+    logger_.log(SpdlogLevel(level), spdlog::string_view_t(line));
+  }
 
  private:
   static spdlog::sink_ptr MakeSink(std::ostream* stream) {
@@ -131,16 +143,26 @@ class Logger::Sink {
   spdlog::logger logger_;
 };
 
-Logger::Logger(LoggerOptions options) : options_(std::move(options)), sink_(std::make_unique<Sink>(options_)) {}
+Logger::Logger(LoggerOptions options)
+    : options_(std::move(options)), sink_(std::make_unique<Sink>(options_)) {}
 
 Logger::~Logger() = default;
 
-void Logger::Debug(absl::string_view event, std::initializer_list<LogField> fields) { Write(LogLevel::kDebug, event, fields); }
-void Logger::Info(absl::string_view event, std::initializer_list<LogField> fields) { Write(LogLevel::kInfo, event, fields); }
-void Logger::Warning(absl::string_view event, std::initializer_list<LogField> fields) { Write(LogLevel::kWarning, event, fields); }
-void Logger::Error(absl::string_view event, std::initializer_list<LogField> fields) { Write(LogLevel::kError, event, fields); }
+void Logger::Debug(absl::string_view event, std::initializer_list<LogField> fields) {
+  Write(LogLevel::kDebug, event, fields);
+}
+void Logger::Info(absl::string_view event, std::initializer_list<LogField> fields) {
+  Write(LogLevel::kInfo, event, fields);
+}
+void Logger::Warning(absl::string_view event, std::initializer_list<LogField> fields) {
+  Write(LogLevel::kWarning, event, fields);
+}
+void Logger::Error(absl::string_view event, std::initializer_list<LogField> fields) {
+  Write(LogLevel::kError, event, fields);
+}
 
-void Logger::Write(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
+void Logger::Write(LogLevel level, absl::string_view event,
+                   std::initializer_list<LogField> fields) {
   if (!sink_->Takes(level)) return;
   const auto append = options_.format == LogFormat::kJson ? AppendJson : AppendLogfmt;
   std::string line;

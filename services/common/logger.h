@@ -1,9 +1,11 @@
 // Structured log lines on standard error, one event a line, in logfmt or JSON.
 //
-//   logger.Info("request finished", {{"request_id", id}, {"prompt_tokens", 12}, {"total_seconds", 0.31}});
-//   ts=2026-01-02T03:04:05.678901Z level=info service=gateway event="request finished" request_id=... prompt_tokens=12 ...
+//   logger.Info("request finished", {{"request_id", id}, {"prompt_tokens", 12}, {"total_seconds",
+//   0.31}}); ts=2026-01-02T03:04:05.678901Z level=info service=gateway event="request finished"
+//   request_id=... prompt_tokens=12 ...
 //
-// A line never holds user text: no prompts, no generated text, no token ids. Sizes, ids of requests and codes only.
+// A line never holds user text: no prompts, no generated text, no token ids. Sizes, ids of requests
+// and codes only.
 #ifndef PHYLLO_SERVICES_COMMON_LOGGER_H_
 #define PHYLLO_SERVICES_COMMON_LOGGER_H_
 
@@ -29,19 +31,23 @@ absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text);
 // "logfmt" or "json"; anything else is INVALID_ARGUMENT.
 absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text);
 
-// One key and one value of a line. Keys are lower_snake_case literals; numbers and booleans stay bare in JSON.
-// Durations are written as seconds, a status as "CODE: message".
+// One key and one value of a line. Keys are lower_snake_case literals; numbers and booleans stay
+// bare in JSON. Durations are written as seconds, a status as "CODE: message".
 class LogField {
  public:
   LogField(absl::string_view key, absl::string_view value);
-  LogField(absl::string_view key, const std::string& value) : LogField(key, absl::string_view(value)) {}
+  LogField(absl::string_view key, const std::string& value)
+      : LogField(key, absl::string_view(value)) {}
   LogField(absl::string_view key, const char* value) : LogField(key, absl::string_view(value)) {}
   LogField(absl::string_view key, bool value);
   LogField(absl::string_view key, double value);
   LogField(absl::string_view key, absl::Duration value);
   LogField(absl::string_view key, const absl::Status& value);
-  template <typename Integer, std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
-  LogField(absl::string_view key, Integer value) : key_(key), value_(std::to_string(value)), is_text_(false) {}
+  template <
+      typename Integer,
+      std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
+  LogField(absl::string_view key, Integer value)
+      : key_(key), value_(std::to_string(value)), is_text_(false) {}
 
   absl::string_view key() const { return key_; }
   absl::string_view value() const { return value_; }
@@ -61,8 +67,8 @@ struct LoggerOptions {
   std::ostream* stream = nullptr;  // Borrowed; null: standard error.
 };
 
-// Writes whole lines, each in one call to the sink, and drops those below its level before any formatting.
-// Thread-safe.
+// Writes whole lines, each in one call to the sink, and drops those below its level before any
+// formatting. Thread-safe.
 class Logger {
  public:
   explicit Logger(LoggerOptions options);

@@ -22,9 +22,16 @@ using ::testing::StartsWith;
 TEST(LoggerTest, WritesLogfmtFieldsInOrder) {
   std::ostringstream out;
   Logger logger({"gateway", LogLevel::kInfo, LogFormat::kLogfmt, &out});
-  logger.Info("request finished", {{"request_id", "r1"}, {"tokens", 12}, {"ok", true}, {"total_seconds", absl::Milliseconds(250)}});
-  EXPECT_THAT(out.str(), AllOf(StartsWith("ts="), HasSubstr("Z level=info service=gateway event=\"request finished\" request_id=r1 tokens=12 "
-                                                             "ok=true total_seconds=0.25\n")));
+  logger.Info("request finished", {{"request_id", "r1"},
+                                   {"tokens", 12},
+                                   {"ok", true},
+                                   {"total_seconds", absl::Milliseconds(250)}});
+  EXPECT_THAT(
+      out.str(),
+      AllOf(StartsWith("ts="),
+            HasSubstr(
+                "Z level=info service=gateway event=\"request finished\" request_id=r1 tokens=12 "
+                "ok=true total_seconds=0.25\n")));
 }
 
 TEST(LoggerTest, WritesParsableJson) {
@@ -67,13 +74,16 @@ TEST(LoggerTest, KeepsLinesWholeWhenThreadsWrite) {
   for (std::thread& thread : threads) thread.join();
   std::istringstream lines(out.str());
   int count = 0;
-  for (std::string line; std::getline(lines, line); ++count) EXPECT_THAT(line, MatchesRegex("ts=[^ ]+ level=info service=gateway event=e k=1"));
+  for (std::string line; std::getline(lines, line); ++count)
+    EXPECT_THAT(line, MatchesRegex("ts=[^ ]+ level=info service=gateway event=e k=1"));
   EXPECT_EQ(count, 400);
 }
 
 TEST(LoggerTest, RejectsUnknownLevelAndFormat) {
-  EXPECT_THAT(ParseLogLevel("loud"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("loud")));
-  EXPECT_THAT(ParseLogFormat("xml"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("xml")));
+  EXPECT_THAT(ParseLogLevel("loud"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("loud")));
+  EXPECT_THAT(ParseLogFormat("xml"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("xml")));
 }
 
 }  // namespace

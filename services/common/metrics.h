@@ -1,8 +1,9 @@
-// The metrics of one process, in Prometheus' data model. Families are registered once at start-up; the references that come back are
-// kept by the code that counts, so that counting is one atomic addition and no look-up.
+// The metrics of one process, in Prometheus' data model. Families are registered once at start-up;
+// the references that come back are kept by the code that counts, so that counting is one atomic
+// addition and no look-up.
 //
-//   prometheus::Counter& tokens = metrics.AddCounter("phyllo_generation_tokens_total", "Tokens generated.");
-//   tokens.Increment(3);
+//   prometheus::Counter& tokens = metrics.AddCounter("phyllo_generation_tokens_total", "Tokens
+//   generated."); tokens.Increment(3);
 #ifndef PHYLLO_SERVICES_COMMON_METRICS_H_
 #define PHYLLO_SERVICES_COMMON_METRICS_H_
 
@@ -29,8 +30,9 @@ std::vector<double> StepLatencyBuckets();
 // Upper bounds in tokens, 1 to 131072 in powers of two.
 std::vector<double> TokenCountBuckets();
 
-// Owns all families of a process. Registering the same name and labels twice yields the same object; a name that is not a valid Prometheus
-// name is a programmer's mistake. Metrics live as long as the registry. Thread-safe.
+// Owns all families of a process. Registering the same name and labels twice yields the same
+// object; a name that is not a valid Prometheus name is a programmer's mistake. Metrics live as
+// long as the registry. Thread-safe.
 class MetricRegistry {
  public:
   MetricRegistry();
@@ -38,18 +40,26 @@ class MetricRegistry {
   MetricRegistry(const MetricRegistry&) = delete;
   MetricRegistry& operator=(const MetricRegistry&) = delete;
 
-  prometheus::Counter& AddCounter(const std::string& name, const std::string& help, const MetricLabels& labels = {});
-  prometheus::Gauge& AddGauge(const std::string& name, const std::string& help, const MetricLabels& labels = {});
-  prometheus::Histogram& AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& buckets,
+  prometheus::Counter& AddCounter(const std::string& name, const std::string& help,
+                                  const MetricLabels& labels = {});
+  prometheus::Gauge& AddGauge(const std::string& name, const std::string& help,
+                              const MetricLabels& labels = {});
+  prometheus::Histogram& AddHistogram(const std::string& name, const std::string& help,
+                                      const std::vector<double>& buckets,
                                       const MetricLabels& labels = {});
 
-  // A family whose label values are only known when an event happens (method, code). Few and bounded values only.
-  prometheus::Family<prometheus::Counter>& AddCounterFamily(const std::string& name, const std::string& help);
-  prometheus::Family<prometheus::Histogram>& AddHistogramFamily(const std::string& name, const std::string& help);
+  // A family whose label values are only known when an event happens (method, code). Few and
+  // bounded values only.
+  prometheus::Family<prometheus::Counter>& AddCounterFamily(const std::string& name,
+                                                            const std::string& help);
+  prometheus::Family<prometheus::Histogram>& AddHistogramFamily(const std::string& name,
+                                                                const std::string& help);
 
-  // A gauge that is asked when somebody scrapes: `value` is called from the thread of SerializeText (in a service, only while
-  // ServiceProcess::Run serves), and must neither block nor register metrics.
-  void AddGaugeFunction(const std::string& name, const std::string& help, std::function<double()> value);
+  // A gauge that is asked when somebody scrapes: `value` is called from the thread of SerializeText
+  // (in a service, only while ServiceProcess::Run serves), and must neither block nor register
+  // metrics.
+  void AddGaugeFunction(const std::string& name, const std::string& help,
+                        std::function<double()> value);
 
   // The text exposition format, version 0.0.4.
   std::string SerializeText() const;

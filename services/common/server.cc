@@ -15,13 +15,14 @@
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "services/common/internal/health_service.h"
-#include "services/common/message_limits.h"
 #include "services/common/internal/rpc_metrics.h"
+#include "services/common/message_limits.h"
 
 namespace phyllo {
 namespace {
 
-// gRPC collects plugins in a process-wide list: once, or it would register reflection twice in a process with two servers.
+// gRPC collects plugins in a process-wide list: once, or it would register reflection twice in a
+// process with two servers.
 void RegisterPluginsOnce() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -33,7 +34,8 @@ void RegisterPluginsOnce() {
 void SetTransportOptions(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kServerMinPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kServerMinPingIntervalMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 2 * kClientPingIntervalMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
@@ -50,7 +52,8 @@ void SetTransportOptions(const ServerOptions& options, grpc::ServerBuilder& buil
 
 // `listen` with the port that was bound in place of the one that was asked for.
 std::string DialAddress(const std::string& listen, int port) {
-  if (absl::StartsWith(listen, "unix:") || absl::StartsWith(listen, "unix-abstract:")) return listen;
+  if (absl::StartsWith(listen, "unix:") || absl::StartsWith(listen, "unix-abstract:"))
+    return listen;
   return absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
 }
 
@@ -58,14 +61,17 @@ std::string DialAddress(const std::string& listen, int port) {
 
 Server::Server(std::unique_ptr<HealthService> health) : health_(std::move(health)) {}
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, absl::Span<const CarriedService> services,
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      absl::Span<const CarriedService> services,
                                                       MetricRegistry& metrics) {
-  if (options.listen_addresses.empty()) return absl::InvalidArgumentError("no address to listen on");
+  if (options.listen_addresses.empty())
+    return absl::InvalidArgumentError("no address to listen on");
   RegisterPluginsOnce();
 
   std::vector<std::string> names;
   for (const CarriedService& service : services) names.push_back(service.full_name);
-  auto server = std::unique_ptr<Server>(new Server(std::make_unique<HealthService>(std::move(names))));
+  auto server =
+      std::unique_ptr<Server>(new Server(std::make_unique<HealthService>(std::move(names))));
 
   grpc::ServerBuilder builder;
   SetTransportOptions(options, builder);
@@ -78,11 +84,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   // gRPC writes the ports while it starts, and stops at the first address that it cannot bind.
   std::vector<int> ports(options.listen_addresses.size(), 0);
   for (size_t i = 0; i < ports.size(); ++i) {
-    builder.AddListeningPort(options.listen_addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
+    builder.AddListeningPort(options.listen_addresses[i], grpc::InsecureServerCredentials(),
+                             &ports[i]);
   }
   server->server_ = builder.BuildAndStart();
   for (size_t i = 0; i < ports.size(); ++i) {
-    if (ports[i] == 0) return absl::UnavailableError(absl::StrCat("cannot listen on \"", options.listen_addresses[i], "\""));
+    if (ports[i] == 0)
+      return absl::UnavailableError(
+          absl::StrCat("cannot listen on \"", options.listen_addresses[i], "\""));
     server->addresses_.push_back(DialAddress(options.listen_addresses[i], ports[i]));
   }
   if (server->server_ == nullptr) return absl::InternalError("gRPC does not start");

@@ -28,9 +28,11 @@ TEST(ServerIdentityTest, AcceptsPairWhenCommonFieldsAgree) {
 }
 
 TEST(ServerIdentityTest, NamesBothSidesAndFieldWhenDigestsDiffer) {
-  const absl::Status status = CheckSameModel("embedding at a:1", InfoWithWeights("w"), "transformer at b:2", InfoWithWeights("v"));
+  const absl::Status status = CheckSameModel("embedding at a:1", InfoWithWeights("w"),
+                                             "transformer at b:2", InfoWithWeights("v"));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
-                               AllOf(HasSubstr("embedding at a:1"), HasSubstr("transformer at b:2"), HasSubstr("weights_sha256"))));
+                               AllOf(HasSubstr("embedding at a:1"), HasSubstr("transformer at b:2"),
+                                     HasSubstr("weights_sha256"))));
   EXPECT_EQ(GetReason(status)->reason, "FINGERPRINT_MISMATCH");
 }
 
@@ -44,9 +46,11 @@ TEST(ServerIdentityTest, RejectsPairWhenMajorProtoVersionsDiffer) {
 TEST(ServerIdentityTest, FingerprintsFilesThatExist) {
   const std::string folder = ::testing::TempDir();
   std::ofstream(folder + "/config.json") << "abc";
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const common::v1::ModelFingerprint fingerprint, FingerprintFolder(folder));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const common::v1::ModelFingerprint fingerprint,
+                              FingerprintFolder(folder));
   // FIPS 180-2, appendix B.1.
-  EXPECT_EQ(fingerprint.config_sha256(), DigestBytes("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
+  EXPECT_EQ(fingerprint.config_sha256(),
+            DigestBytes("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
   EXPECT_FALSE(fingerprint.has_tokenizer_sha256());
 }
 

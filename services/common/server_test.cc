@@ -37,7 +37,8 @@ class WaitingService final : public TokenizerService::Service {
     leave.WaitForNotification();
     return grpc::Status::OK;
   }
-  grpc::Status Decode(grpc::ServerContext*, const DecodeRequest* request, DecodeResponse* response) override {
+  grpc::Status Decode(grpc::ServerContext*, const DecodeRequest* request,
+                      DecodeResponse* response) override {
     response->set_text(std::to_string(request->ByteSizeLong()));
     return grpc::Status::OK;
   }
@@ -58,15 +59,18 @@ class ServerTest : public ::testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   }
 
-  static HealthCheckResponse::ServingStatus Check(const std::string& address, const std::string& name) {
+  static HealthCheckResponse::ServingStatus Check(const std::string& address,
+                                                  const std::string& name) {
     grpc::ClientContext context;
     SetDeadline(context);
     context.set_wait_for_ready(true);
     HealthCheckRequest request;
     request.set_service(name);
     HealthCheckResponse response;
-    const grpc::Status status = Health::NewStub(CreateChannel(address))->Check(&context, request, &response);
-    if (status.error_code() == grpc::StatusCode::NOT_FOUND) return HealthCheckResponse::SERVICE_UNKNOWN;
+    const grpc::Status status =
+        Health::NewStub(CreateChannel(address))->Check(&context, request, &response);
+    if (status.error_code() == grpc::StatusCode::NOT_FOUND)
+      return HealthCheckResponse::SERVICE_UNKNOWN;
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response.status();
   }
@@ -86,7 +90,8 @@ TEST_F(ServerTest, StartsNotServingAndFollowsSetServing) {
 }
 
 TEST_F(ServerTest, ServesTcpAndUnixSocketsTogether) {
-  char folder[] = "/tmp/phyllo_XXXXXX";  // A socket's path has at most 107 bytes: TempDir() may be longer.
+  char folder[] =
+      "/tmp/phyllo_XXXXXX";  // A socket's path has at most 107 bytes: TempDir() may be longer.
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string unix_address = std::string("unix:") + folder + "/socket";
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto server, Start({"127.0.0.1:0", unix_address}));
@@ -98,7 +103,8 @@ TEST_F(ServerTest, ServesTcpAndUnixSocketsTogether) {
 
 TEST_F(ServerTest, ReturnsUnavailableWhenPortIsTaken) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto first, Start({"127.0.0.1:0"}));
-  EXPECT_THAT(Start({first->addresses()[0]}), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(first->addresses()[0])));
+  EXPECT_THAT(Start({first->addresses()[0]}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(first->addresses()[0])));
 }
 
 TEST_F(ServerTest, ReturnsInvalidArgumentWithoutAddress) {
@@ -115,7 +121,8 @@ TEST_F(ServerTest, TellsWatchersOfDrainAndEndsThem) {
   HealthCheckResponse response;
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
-  // An open watch does not hold the drain up: with this time limit the test would otherwise time out.
+  // An open watch does not hold the drain up: with this time limit the test would otherwise time
+  // out.
   server->Drain(absl::ZeroDuration(), absl::Minutes(10));
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
@@ -144,13 +151,15 @@ TEST_F(ServerTest, TakesMessagesUpToTheLimitAndRefusesLarger) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto server, Start({"127.0.0.1:0"}));
   const auto stub = TokenizerService::NewStub(CreateChannel(server->addresses()[0]));
   DecodeRequest request;
-  request.mutable_token_ids()->Resize(kMaxMessageBytes - 16, 1);  // One byte each, and a few for the field.
+  request.mutable_token_ids()->Resize(kMaxMessageBytes - 16,
+                                      1);  // One byte each, and a few for the field.
   grpc::ClientContext context;
   DecodeResponse response;
   EXPECT_TRUE(stub->Decode(&context, request, &response).ok());
   request.mutable_token_ids()->Resize(kMaxMessageBytes, 1);
   grpc::ClientContext too_large;
-  EXPECT_EQ(stub->Decode(&too_large, request, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(stub->Decode(&too_large, request, &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST_F(ServerTest, CountsCallsByMethodAndCode) {
@@ -161,7 +170,8 @@ TEST_F(ServerTest, CountsCallsByMethodAndCode) {
   ASSERT_TRUE(stub->Decode(&context, DecodeRequest(), &response).ok());
   server->Drain(absl::ZeroDuration(), absl::Seconds(20));
   EXPECT_THAT(metrics_.SerializeText(),
-              HasSubstr("phyllo_rpc_total{code=\"OK\",method=\"/phyllo.tokenizer.v1.TokenizerService/Decode\"} 1\n"));
+              HasSubstr("phyllo_rpc_total{code=\"OK\",method=\"/"
+                        "phyllo.tokenizer.v1.TokenizerService/Decode\"} 1\n"));
 }
 
 }  // namespace

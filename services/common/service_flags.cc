@@ -13,16 +13,25 @@
 #include "absl/time/time.h"
 
 ABSL_FLAG(std::string, listen, "",
-          "Addresses to serve on, separated by commas: host:port (port 0 takes a free one) or unix:PATH. Empty: the service's usual port on "
+          "Addresses to serve on, separated by commas: host:port (port 0 takes a free one) or "
+          "unix:PATH. Empty: the service's usual port on "
           "127.0.0.1");
-ABSL_FLAG(std::string, metrics_address, "", "host:port for Prometheus' GET /metrics; port 0 takes a free one. Empty: no metrics");
-ABSL_FLAG(std::string, port_file, "", "File to write the bound addresses to, one \"listen ADDRESS\" a line, once calls are accepted");
+ABSL_FLAG(std::string, metrics_address, "",
+          "host:port for Prometheus' GET /metrics; port 0 takes a free one. Empty: no metrics");
+ABSL_FLAG(
+    std::string, port_file, "",
+    "File to write the bound addresses to, one \"listen ADDRESS\" a line, once calls are accepted");
 ABSL_FLAG(std::string, log_level, "info", "Least level to log: debug, info, warning or error");
-ABSL_FLAG(std::string, log_format, "logfmt", "Format of log lines on standard error: logfmt or json");
+ABSL_FLAG(std::string, log_format, "logfmt",
+          "Format of log lines on standard error: logfmt or json");
 ABSL_FLAG(absl::Duration, drain_grace, absl::Seconds(1),
-          "After SIGTERM or SIGINT: time to say NOT_SERVING before new calls are refused. A second signal stops at once");
-ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30), "After that: time for running calls to finish before they are cancelled");
-ABSL_FLAG(int, max_handler_threads, 512, "Most calls handled at once; a streaming call counts for as long as it lasts. Range [4, 65536]");
+          "After SIGTERM or SIGINT: time to say NOT_SERVING before new calls are refused. A second "
+          "signal stops at once");
+ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30),
+          "After that: time for running calls to finish before they are cancelled");
+ABSL_FLAG(int, max_handler_threads, 512,
+          "Most calls handled at once; a streaming call counts for as long as it lasts. Range [4, "
+          "65536]");
 
 namespace phyllo {
 namespace {
@@ -34,14 +43,19 @@ namespace {
 
 }  // namespace
 
-ServiceProcessOptions ParseServiceFlags(absl::string_view service, absl::string_view default_address, absl::string_view usage, int argc,
-                                        char** argv) {
+ServiceProcessOptions ParseServiceFlags(absl::string_view service,
+                                        absl::string_view default_address, absl::string_view usage,
+                                        int argc, char** argv) {
   absl::SetProgramUsageMessage(usage);
   absl::FlagsUsageConfig config;
-  config.contains_help_flags = [](absl::string_view file) { return absl::StrContains(file, "services/"); };
+  config.contains_help_flags = [](absl::string_view file) {
+    return absl::StrContains(file, "services/");
+  };
   absl::SetFlagsUsageConfig(config);
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  if (rest.size() > 1) ExitWithUsageError(absl::StrCat("\"", rest[1], "\" is not a flag; this program takes flags only."));
+  if (rest.size() > 1)
+    ExitWithUsageError(
+        absl::StrCat("\"", rest[1], "\" is not a flag; this program takes flags only."));
 
   const absl::StatusOr<LogLevel> level = ParseLogLevel(absl::GetFlag(FLAGS_log_level));
   if (!level.ok()) ExitWithUsageError(absl::StrCat("--log_level: ", level.status().message()));
@@ -49,13 +63,15 @@ ServiceProcessOptions ParseServiceFlags(absl::string_view service, absl::string_
   if (!format.ok()) ExitWithUsageError(absl::StrCat("--log_format: ", format.status().message()));
   const int max_handler_threads = absl::GetFlag(FLAGS_max_handler_threads);
   if (max_handler_threads < 4 || max_handler_threads > 65536) {
-    ExitWithUsageError(absl::StrCat("--max_handler_threads is ", max_handler_threads, "; it must be in [4, 65536]."));
+    ExitWithUsageError(absl::StrCat("--max_handler_threads is ", max_handler_threads,
+                                    "; it must be in [4, 65536]."));
   }
 
   ServiceProcessOptions options;
   options.logger = {std::string(service), *level, *format};
   options.server.listen_addresses = SplitAddresses(absl::GetFlag(FLAGS_listen));
-  if (options.server.listen_addresses.empty()) options.server.listen_addresses = {std::string(default_address)};
+  if (options.server.listen_addresses.empty())
+    options.server.listen_addresses = {std::string(default_address)};
   options.server.max_handler_threads = max_handler_threads;
   options.metrics_address = absl::GetFlag(FLAGS_metrics_address);
   options.port_file = absl::GetFlag(FLAGS_port_file);
@@ -64,6 +80,8 @@ ServiceProcessOptions ParseServiceFlags(absl::string_view service, absl::string_
   return options;
 }
 
-std::vector<std::string> SplitAddresses(absl::string_view text) { return absl::StrSplit(text, ',', absl::SkipWhitespace()); }
+std::vector<std::string> SplitAddresses(absl::string_view text) {
+  return absl::StrSplit(text, ',', absl::SkipWhitespace());
+}
 
 }  // namespace phyllo

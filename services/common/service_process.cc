@@ -28,16 +28,19 @@ absl::Status WriteWhole(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-ServiceProcess::ServiceProcess(const ServiceProcessOptions& options) : options_(options), logger_(options.logger) {}
+ServiceProcess::ServiceProcess(const ServiceProcessOptions& options)
+    : options_(options), logger_(options.logger) {}
 
 int ServiceProcess::Run(const std::vector<CarriedService>& services, const ServiceHooks& hooks) {
   std::unique_ptr<MetricsServer> metrics_server;
   if (!options_.metrics_address.empty()) {
-    absl::StatusOr<std::unique_ptr<MetricsServer>> started = MetricsServer::Start(options_.metrics_address, metrics_);
+    absl::StatusOr<std::unique_ptr<MetricsServer>> started =
+        MetricsServer::Start(options_.metrics_address, metrics_);
     if (!started.ok()) return Fail(started.status());
     metrics_server = *std::move(started);
   }
-  const absl::StatusOr<std::unique_ptr<Server>> started = Server::Start(options_.server, services, metrics_);
+  const absl::StatusOr<std::unique_ptr<Server>> started =
+      Server::Start(options_.server, services, metrics_);
   if (!started.ok()) return Fail(started.status());
   Server& server = **started;
 
@@ -49,11 +52,13 @@ int ServiceProcess::Run(const std::vector<CarriedService>& services, const Servi
   const absl::Cleanup stopped = [&hooks] {
     if (hooks.on_stopped) hooks.on_stopped();
   };
-  const absl::Status announced = Announce(server, metrics_server == nullptr ? "" : metrics_server->address());
+  const absl::Status announced =
+      Announce(server, metrics_server == nullptr ? "" : metrics_server->address());
   if (!announced.ok()) return Fail(announced);
 
   signals_.WaitForFirst();
-  logger_.Info("draining", {{"grace_seconds", options_.drain_grace}, {"timeout_seconds", options_.drain_timeout}});
+  logger_.Info("draining", {{"grace_seconds", options_.drain_grace},
+                            {"timeout_seconds", options_.drain_timeout}});
   if (hooks.on_drain) hooks.on_drain();
   server.Drain(options_.drain_grace, options_.drain_timeout);
   logger_.Info("stopped");
@@ -67,16 +72,19 @@ int ServiceProcess::Fail(const absl::Status& status) {
 
 absl::Status ServiceProcess::Announce(const Server& server, const std::string& metrics_address) {
   std::string lines;
-  for (const std::string& address : server.addresses()) absl::StrAppend(&lines, "listen ", address, "\n");
+  for (const std::string& address : server.addresses())
+    absl::StrAppend(&lines, "listen ", address, "\n");
   if (!metrics_address.empty()) absl::StrAppend(&lines, "metrics ", metrics_address, "\n");
   if (!options_.port_file.empty()) {
     const absl::Status written = WriteWhole(options_.port_file, lines);
     if (!written.ok()) return written;
   }
-  for (const std::string& address : server.addresses()) std::cout << "ready listen " << address << "\n";
+  for (const std::string& address : server.addresses())
+    std::cout << "ready listen " << address << "\n";
   if (!metrics_address.empty()) std::cout << "ready metrics " << metrics_address << "\n";
   std::cout.flush();
-  logger_.Info("accepting calls", {{"addresses", absl::StrJoin(server.addresses(), ",")}, {"metrics_address", metrics_address}});
+  logger_.Info("accepting calls", {{"addresses", absl::StrJoin(server.addresses(), ",")},
+                                   {"metrics_address", metrics_address}});
   return absl::OkStatus();
 }
 

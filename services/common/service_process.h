@@ -1,9 +1,9 @@
 // What the four service binaries share from main to exit. A main reads:
 //
 //   int main(int argc, char** argv) {
-//     ServiceProcess process(ParseServiceFlags("tokenizer", "127.0.0.1:50051", kUsage, argc, argv));
-//     absl::StatusOr<...> model = Load(...);                       // a signal during loading ends the process at once
-//     if (!model.ok()) return process.Fail(model.status());
+//     ServiceProcess process(ParseServiceFlags("tokenizer", "127.0.0.1:50051", kUsage, argc,
+//     argv)); absl::StatusOr<...> model = Load(...);                       // a signal during
+//     loading ends the process at once if (!model.ok()) return process.Fail(model.status());
 //     TokenizerServiceImpl service(*model, process.logger());
 //     return process.Run({{&service, TokenizerService::service_full_name()}});
 //   }
@@ -16,10 +16,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "services/common/internal/termination_signals.h"
 #include "services/common/logger.h"
 #include "services/common/metrics.h"
 #include "services/common/server.h"
-#include "services/common/internal/termination_signals.h"
 
 namespace phyllo {
 
@@ -28,8 +28,9 @@ struct ServiceProcessOptions {
   ServerOptions server;
   // "host:port" of GET /metrics; port 0 takes a free one; empty: none.
   std::string metrics_address;
-  // File that receives "listen ADDRESS" for every bound address and "metrics ADDRESS", one a line, once clients can dial. Written whole
-  // (renamed into place). Empty: none. The same lines, prefixed by "ready ", go to standard output in any case.
+  // File that receives "listen ADDRESS" for every bound address and "metrics ADDRESS", one a line,
+  // once clients can dial. Written whole (renamed into place). Empty: none. The same lines,
+  // prefixed by "ready ", go to standard output in any case.
   std::string port_file;
   // After SIGTERM: NOT_SERVING for this long before new calls are refused.
   absl::Duration drain_grace = absl::Seconds(1);
@@ -38,8 +39,9 @@ struct ServiceProcessOptions {
 };
 
 struct ServiceHooks {
-  // Called once when the sockets accept calls. When set, it decides when health becomes SERVING (it may keep the reference until
-  // on_stopped); when empty, the service is SERVING at once, so Run is called only with everything loaded, verified and warm.
+  // Called once when the sockets accept calls. When set, it decides when health becomes SERVING (it
+  // may keep the reference until on_stopped); when empty, the service is SERVING at once, so Run is
+  // called only with everything loaded, verified and warm.
   std::function<void(Server& server)> on_started;
   // Called once when the drain begins, before new calls are refused.
   std::function<void()> on_drain;
@@ -47,7 +49,8 @@ struct ServiceHooks {
   std::function<void()> on_stopped;
 };
 
-// Owns the logger, the metrics and the signals of a process. Made first in main, before any thread exists. Thread-compatible.
+// Owns the logger, the metrics and the signals of a process. Made first in main, before any thread
+// exists. Thread-compatible.
 class ServiceProcess {
  public:
   explicit ServiceProcess(const ServiceProcessOptions& options);
@@ -57,7 +60,8 @@ class ServiceProcess {
   Logger& logger() { return logger_; }
   MetricRegistry& metrics() { return metrics_; }
 
-  // Serves until SIGTERM or SIGINT, drains, and returns main's exit code: 0 after an orderly stop, 1 if it could not start.
+  // Serves until SIGTERM or SIGINT, drains, and returns main's exit code: 0 after an orderly stop,
+  // 1 if it could not start.
   int Run(const std::vector<CarriedService>& services, const ServiceHooks& hooks = {});
 
   // Logs why the process cannot start; returns main's exit code 1.

@@ -55,7 +55,8 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
     any.set_type_url(std::string(type_url));
     any.set_value(std::string(payload));
   });
-  const std::string serialized = details.details().empty() ? std::string() : details.SerializeAsString();
+  const std::string serialized =
+      details.details().empty() ? std::string() : details.SerializeAsString();
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message, serialized);
 }
 
@@ -65,7 +66,8 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
   google::rpc::Status details;
   // A peer that sends no details, or others than ours, still has its code and message.
   if (!details.ParseFromString(status.error_details())) return result;
-  for (const google::protobuf::Any& any : details.details()) result.SetPayload(any.type_url(), absl::Cord(any.value()));
+  for (const google::protobuf::Any& any : details.details())
+    result.SetPayload(any.type_url(), absl::Cord(any.value()));
   return result;
 }
 

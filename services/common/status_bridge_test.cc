@@ -20,10 +20,13 @@ TEST(StatusBridgeTest, KeepsEveryCodeBothWays) {
 }
 
 TEST(StatusBridgeTest, CarriesReasonRetryDelayAndMessage) {
-  const absl::Status sent = WithRetryDelay(
-      WithReason(absl::ResourceExhaustedError("the queue is full"), {"QUEUE_FULL", {{"limit", "64"}}}), absl::Milliseconds(1500));
+  const absl::Status sent =
+      WithRetryDelay(WithReason(absl::ResourceExhaustedError("the queue is full"),
+                                {"QUEUE_FULL", {{"limit", "64"}}}),
+                     absl::Milliseconds(1500));
   const absl::Status received = FromGrpcStatus(ToGrpcStatus(sent));
-  EXPECT_THAT(received, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the queue is full")));
+  EXPECT_THAT(received,
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the queue is full")));
   ASSERT_TRUE(GetReason(received).has_value());
   EXPECT_EQ(GetReason(received)->reason, "QUEUE_FULL");
   EXPECT_EQ(GetReason(received)->metadata.at("limit"), "64");
@@ -32,7 +35,8 @@ TEST(StatusBridgeTest, CarriesReasonRetryDelayAndMessage) {
 
 TEST(StatusBridgeTest, WritesDetailsAsGoogleRpcStatus) {
   google::rpc::Status details;
-  ASSERT_TRUE(details.ParseFromString(ToGrpcStatus(InvalidField("sampling.top_p", "must be in (0, 1], is 1.5")).error_details()));
+  ASSERT_TRUE(details.ParseFromString(
+      ToGrpcStatus(InvalidField("sampling.top_p", "must be in (0, 1], is 1.5")).error_details()));
   EXPECT_EQ(details.code(), 3);
   ASSERT_EQ(details.details_size(), 1);
   google::rpc::BadRequest bad_request;
@@ -41,8 +45,10 @@ TEST(StatusBridgeTest, WritesDetailsAsGoogleRpcStatus) {
 }
 
 TEST(StatusBridgeTest, NamesInvalidField) {
-  const absl::Status status = FromGrpcStatus(ToGrpcStatus(InvalidField("sampling.top_p", "must be in (0, 1], is 1.5")));
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, "sampling.top_p: must be in (0, 1], is 1.5"));
+  const absl::Status status =
+      FromGrpcStatus(ToGrpcStatus(InvalidField("sampling.top_p", "must be in (0, 1], is 1.5")));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               "sampling.top_p: must be in (0, 1], is 1.5"));
   EXPECT_EQ(GetInvalidField(status), "sampling.top_p");
 }
 

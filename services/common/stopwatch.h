@@ -11,7 +11,9 @@ namespace phyllo {
 // Runs from its construction. Immutable, thread-safe.
 class Stopwatch {
  public:
-  absl::Duration Elapsed() const { return absl::FromChrono(std::chrono::steady_clock::now() - start_); }
+  absl::Duration Elapsed() const {
+    return absl::FromChrono(std::chrono::steady_clock::now() - start_);
+  }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -35,25 +35,32 @@ DataType WireType(DType dtype) {
   }
 }
 
-absl::Span<uint8_t> MutableBytes(std::string& bytes) { return {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}; }
+absl::Span<uint8_t> MutableBytes(std::string& bytes) {
+  return {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace
 
-EmbeddingServiceImpl::EmbeddingServiceImpl(const EmbeddingTable& table, const ServerIdentity& identity, int64_t max_rows)
+EmbeddingServiceImpl::EmbeddingServiceImpl(const EmbeddingTable& table,
+                                           const ServerIdentity& identity, int64_t max_rows)
     : table_(table),
       identity_(identity),
       row_bytes_(table.hidden_size() * ByteSize(table.native_dtype())),
-      max_rows_(std::clamp<int64_t>((kMaxMessageBytes - kMessageOverheadBytes) / row_bytes_, 1, max_rows)) {}
+      max_rows_(std::clamp<int64_t>((kMaxMessageBytes - kMessageOverheadBytes) / row_bytes_, 1,
+                                    max_rows)) {}
 
-grpc::Status EmbeddingServiceImpl::Embed(grpc::ServerContext*, const EmbedRequest* request, EmbedResponse* response) {
+grpc::Status EmbeddingServiceImpl::Embed(grpc::ServerContext*, const EmbedRequest* request,
+                                         EmbedResponse* response) {
   const absl::Status count = CheckRowCount(request->token_ids_size());
   if (!count.ok()) return ToGrpcStatus(count);
   Tensor& rows = *response->mutable_hidden_states() = MakeRows(request->token_ids_size());
-  return ToGrpcStatus(table_.EmbedNative(request->token_ids(), request->first_position(), MutableBytes(*rows.mutable_data())));
+  return ToGrpcStatus(table_.EmbedNative(request->token_ids(), request->first_position(),
+                                         MutableBytes(*rows.mutable_data())));
 }
 
-grpc::Status EmbeddingServiceImpl::EmbedStream(grpc::ServerContext*,
-                                               grpc::ServerReaderWriter<EmbedStreamResponse, EmbedStreamRequest>* stream) {
+grpc::Status EmbeddingServiceImpl::EmbedStream(
+    grpc::ServerContext*,
+    grpc::ServerReaderWriter<EmbedStreamResponse, EmbedStreamRequest>* stream) {
   EmbedStreamRequest request;
   while (stream->Read(&request)) {
     EmbedStreamResponse response;
@@ -64,7 +71,8 @@ grpc::Status EmbeddingServiceImpl::EmbedStream(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status EmbeddingServiceImpl::GetInfo(grpc::ServerContext*, const GetInfoRequest*, GetInfoResponse* response) {
+grpc::Status EmbeddingServiceImpl::GetInfo(grpc::ServerContext*, const GetInfoRequest*,
+                                           GetInfoResponse* response) {
   *response->mutable_server() = identity_.Describe();
   response->set_vocab_size(table_.vocab_size());
   response->set_hidden_size(table_.hidden_size());
@@ -75,7 +83,9 @@ grpc::Status EmbeddingServiceImpl::GetInfo(grpc::ServerContext*, const GetInfoRe
 
 absl::Status EmbeddingServiceImpl::CheckRowCount(int64_t row_count) const {
   if (row_count >= 1 && row_count <= max_rows_) return absl::OkStatus();
-  return InvalidField("token_ids", absl::StrCat("has ", row_count, " ids; the number must be in [1, ", max_rows_, "]"));
+  return InvalidField(
+      "token_ids",
+      absl::StrCat("has ", row_count, " ids; the number must be in [1, ", max_rows_, "]"));
 }
 
 Tensor EmbeddingServiceImpl::MakeRows(int64_t row_count) const {
@@ -87,16 +97,18 @@ Tensor EmbeddingServiceImpl::MakeRows(int64_t row_count) const {
   return rows;
 }
 
-absl::Status EmbeddingServiceImpl::EmbedAtPositions(const EmbedStreamRequest& request, Tensor& rows) const {
+absl::Status EmbeddingServiceImpl::EmbedAtPositions(const EmbedStreamRequest& request,
+                                                    Tensor& rows) const {
   PHYLLO_RETURN_IF_ERROR(CheckRowCount(request.token_ids_size()));
   if (request.positions_size() != request.token_ids_size()) {
-    return InvalidField("positions", absl::StrCat("has ", request.positions_size(), " values for ", request.token_ids_size(), " ids"));
+    return InvalidField("positions", absl::StrCat("has ", request.positions_size(), " values for ",
+                                                  request.token_ids_size(), " ids"));
   }
   rows = MakeRows(request.token_ids_size());
   const absl::Span<uint8_t> bytes = MutableBytes(*rows.mutable_data());
   for (int i = 0; i < request.token_ids_size(); ++i) {
-    PHYLLO_RETURN_IF_ERROR(
-        table_.EmbedNative({request.token_ids(i)}, request.positions(i), bytes.subspan(i * row_bytes_, row_bytes_)));
+    PHYLLO_RETURN_IF_ERROR(table_.EmbedNative({request.token_ids(i)}, request.positions(i),
+                                              bytes.subspan(i * row_bytes_, row_bytes_)));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,5 @@
-// The service over a socket with the demo model's table. What the table itself computes is tested beside it.
+// The service over a socket with the demo model's table. What the table itself computes is tested
+// beside it.
 #include "services/embedding/embedding_service.h"
 
 #include <cstring>
@@ -32,25 +33,32 @@ class EmbeddingServiceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::ifstream file("model/demo/config.json");
-    const std::string json((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::string json((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
     PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelConfig config, ParseModelConfig(json));
     PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeDecoder(config));
     PHYLLO_ASSERT_OK_AND_ASSIGN(checkpoint_, Checkpoint::Open("model/demo"));
-    PHYLLO_ASSERT_OK_AND_ASSIGN(EmbeddingTable table, EmbeddingTable::Create(description, *checkpoint_));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(EmbeddingTable table,
+                                EmbeddingTable::Create(description, *checkpoint_));
     table_ = std::make_unique<EmbeddingTable>(std::move(table));
     service_ = std::make_unique<EmbeddingServiceImpl>(*table_, identity_, kMaxRows);
     ServerOptions options;
     options.listen_addresses = {"127.0.0.1:0"};
     PHYLLO_ASSERT_OK_AND_ASSIGN(
-        server_, Server::Start(options, {{service_.get(), embedding::v1::EmbeddingService::service_full_name()}}, metrics_));
+        server_,
+        Server::Start(options,
+                      {{service_.get(), embedding::v1::EmbeddingService::service_full_name()}},
+                      metrics_));
     stub_ = embedding::v1::EmbeddingService::NewStub(CreateChannel(server_->addresses()[0]));
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   }
 
   // The bytes of `token_id`'s row as the table gives it.
   std::string Row(int32_t token_id) const {
-    std::string bytes(static_cast<size_t>(table_->hidden_size() * ByteSize(table_->native_dtype())), '\0');
-    PHYLLO_EXPECT_OK(table_->EmbedNative({token_id}, 0, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}));
+    std::string bytes(static_cast<size_t>(table_->hidden_size() * ByteSize(table_->native_dtype())),
+                      '\0');
+    PHYLLO_EXPECT_OK(table_->EmbedNative({token_id}, 0,
+                                         {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}));
     return bytes;
   }
 
@@ -94,7 +102,8 @@ TEST_F(EmbeddingServiceTest, ReturnsInvalidArgumentWhenIdIsOutsideVocabulary) {
   request.add_token_ids(static_cast<int32_t>(table_->vocab_size()));
   EmbedResponse response;
   EXPECT_THAT(FromGrpcStatus(stub_->Embed(&context_, request, &response)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(std::to_string(table_->vocab_size()))));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(std::to_string(table_->vocab_size()))));
 }
 
 TEST_F(EmbeddingServiceTest, StreamsOneResponseForEachRequest) {
@@ -124,7 +133,8 @@ TEST_F(EmbeddingServiceTest, ReturnsInvalidArgumentWhenPositionsAreMissing) {
 
 TEST_F(EmbeddingServiceTest, DescribesItself) {
   embedding::v1::GetInfoResponse response;
-  PHYLLO_ASSERT_OK(FromGrpcStatus(stub_->GetInfo(&context_, embedding::v1::GetInfoRequest(), &response)));
+  PHYLLO_ASSERT_OK(
+      FromGrpcStatus(stub_->GetInfo(&context_, embedding::v1::GetInfoRequest(), &response)));
   EXPECT_EQ(response.vocab_size(), table_->vocab_size());
   EXPECT_EQ(response.hidden_size(), table_->hidden_size());
   EXPECT_EQ(response.max_rows(), kMaxRows);

@@ -20,9 +20,11 @@
 #include "services/common/service_process.h"
 #include "services/embedding/embedding_service.h"
 
-ABSL_FLAG(std::string, model, "", "Hugging Face model folder: config.json and *.safetensors. Required");
+ABSL_FLAG(std::string, model, "",
+          "Hugging Face model folder: config.json and *.safetensors. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
-ABSL_FLAG(int64_t, max_rows, 4096, "Most rows of one answer; less if a message cannot hold them. Range [1, 1048576]");
+ABSL_FLAG(int64_t, max_rows, 4096,
+          "Most rows of one answer; less if a message cannot hold them. Range [1, 1048576]");
 
 namespace phyllo {
 namespace {
@@ -47,11 +49,13 @@ absl::StatusOr<EmbeddingModel> LoadModel(const std::string& folder, Logger& logg
   EmbeddingModel model;
   PHYLLO_ASSIGN_OR_RETURN(model.fingerprint, FingerprintFolder(folder));
   std::ifstream file(absl::StrCat(folder, "/config.json"), std::ios::binary);
-  const std::string config_json((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string config_json((std::istreambuf_iterator<char>(file)),
+                                std::istreambuf_iterator<char>());
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(config_json));
   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
   PHYLLO_ASSIGN_OR_RETURN(model.checkpoint, Checkpoint::Open(folder));
-  PHYLLO_ASSIGN_OR_RETURN(EmbeddingTable table, EmbeddingTable::Create(description, *model.checkpoint));
+  PHYLLO_ASSIGN_OR_RETURN(EmbeddingTable table,
+                          EmbeddingTable::Create(description, *model.checkpoint));
   model.table = std::make_unique<EmbeddingTable>(std::move(table));
 
   logger.Info("reading the weights for their digest", {{"bytes", model.checkpoint->total_bytes()}});
@@ -66,9 +70,11 @@ absl::StatusOr<EmbeddingModel> LoadModel(const std::string& folder, Logger& logg
 int Main(int argc, char** argv) {
   ServiceProcess process(ParseServiceFlags("embedding", "127.0.0.1:50052", kUsage, argc, argv));
   const std::string folder = absl::GetFlag(FLAGS_model);
-  if (folder.empty()) return process.Fail(absl::InvalidArgumentError("--model is required; try --help"));
+  if (folder.empty())
+    return process.Fail(absl::InvalidArgumentError("--model is required; try --help"));
   const int64_t max_rows = absl::GetFlag(FLAGS_max_rows);
-  if (max_rows < 1 || max_rows > 1048576) return process.Fail(absl::InvalidArgumentError("--max_rows is outside [1, 1048576]"));
+  if (max_rows < 1 || max_rows > 1048576)
+    return process.Fail(absl::InvalidArgumentError("--max_rows is outside [1, 1048576]"));
 
   absl::StatusOr<EmbeddingModel> model = LoadModel(folder, process.logger());
   if (!model.ok()) return process.Fail(model.status());

@@ -26,7 +26,8 @@ GenerateRequest TextRequest(const std::string& text = "Say hello") {
 
 // Sends "ab" and then waits until the call ends from outside.
 FakeTransformer::Script SendThenHang(absl::Notification* cancelled = nullptr) {
-  return [cancelled](grpc::ServerContext& context, const transformer::v1::GenerateStart&, FakeTransformer::Stream& stream) {
+  return [cancelled](grpc::ServerContext& context, const transformer::v1::GenerateStart&,
+                     FakeTransformer::Stream& stream) {
     FakeTransformer::SendText("ab", 1, stream);
     FakeTransformer::WaitForCancel(stream);
     if (cancelled != nullptr && context.IsCancelled()) cancelled->Notify();
@@ -47,7 +48,8 @@ class GatewayFailureTest : public ::testing::Test {
 TEST_F(GatewayFailureTest, ReturnsInvalidArgumentWithCountsForLongPrompt) {
   Start();
   const Received received = gateway_.Generate(TextRequest(std::string(64, 'x')));
-  EXPECT_THAT(received.status, StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("64 tokens"), HasSubstr("at most 63"))));
+  EXPECT_THAT(received.status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                        AllOf(HasSubstr("64 tokens"), HasSubstr("at most 63"))));
   EXPECT_EQ(GetReason(received.status)->reason, "PROMPT_TOO_LONG");
   EXPECT_EQ(gateway_.transformer.generate_count, 0);
 }
@@ -71,7 +73,8 @@ TEST_F(GatewayFailureTest, NamesTransformerThatDiesWhileAnswerStreams) {
   while (stream->Read(&message)) {
   }
   const absl::Status status = FromGrpcStatus(stream->Finish());
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, "the transformer service is unavailable"));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kUnavailable, "the transformer service is unavailable"));
   EXPECT_EQ(GetReason(status)->metadata.at("service"), "transformer");
 }
 
@@ -94,7 +97,8 @@ TEST_F(GatewayFailureTest, ServesTokenizeWhileTransformerIsDown) {
 TEST_F(GatewayFailureTest, NamesEmbeddingThatIsDown) {
   Start();
   gateway_.StopEmbedding();
-  EXPECT_THAT(gateway_.Generate(TextRequest()).status, StatusIs(absl::StatusCode::kUnavailable, "the embedding service is unavailable"));
+  EXPECT_THAT(gateway_.Generate(TextRequest()).status,
+              StatusIs(absl::StatusCode::kUnavailable, "the embedding service is unavailable"));
 }
 
 TEST_F(GatewayFailureTest, FindsTokenizerAgainWhenItComesBack) {
@@ -141,8 +145,10 @@ TEST_F(GatewayFailureTest, RefusesServicesOfDifferentModels) {
   do {
     received = gateway_.Generate(TextRequest());
   } while (received.status.code() == absl::StatusCode::kUnavailable);
-  EXPECT_THAT(received.status, StatusIs(absl::StatusCode::kFailedPrecondition,
-                                        AllOf(HasSubstr("transformer #1"), HasSubstr("embedding #1"), HasSubstr("config_sha256"))));
+  EXPECT_THAT(received.status,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("transformer #1"), HasSubstr("embedding #1"),
+                             HasSubstr("config_sha256"))));
 }
 
 TEST_F(GatewayFailureTest, CancelsTransformerWhenClientCancels) {
@@ -170,8 +176,10 @@ TEST_F(GatewayFailureTest, CancelsTransformerWhenDeadlinePasses) {
 }
 
 TEST_F(GatewayFailureTest, PassesOverloadOfTransformerOnWithRetryDelay) {
-  gateway_.transformer.script = [](grpc::ServerContext&, const transformer::v1::GenerateStart&, FakeTransformer::Stream&) {
-    return ToGrpcStatus(WithRetryDelay(absl::ResourceExhaustedError("256 requests wait, at most 256"), absl::Seconds(3)));
+  gateway_.transformer.script = [](grpc::ServerContext&, const transformer::v1::GenerateStart&,
+                                   FakeTransformer::Stream&) {
+    return ToGrpcStatus(WithRetryDelay(
+        absl::ResourceExhaustedError("256 requests wait, at most 256"), absl::Seconds(3)));
   };
   Start();
   const absl::Status status = gateway_.Generate(TextRequest()).status;
@@ -180,19 +188,21 @@ TEST_F(GatewayFailureTest, PassesOverloadOfTransformerOnWithRetryDelay) {
 }
 
 TEST_F(GatewayFailureTest, NamesTransformerInItsInternalErrors) {
-  gateway_.transformer.script = [](grpc::ServerContext&, const transformer::v1::GenerateStart&, FakeTransformer::Stream&) {
+  gateway_.transformer.script = [](grpc::ServerContext&, const transformer::v1::GenerateStart&,
+                                   FakeTransformer::Stream&) {
     return grpc::Status(grpc::StatusCode::INTERNAL, "logits are not finite");
   };
   Start();
-  EXPECT_THAT(gateway_.Generate(TextRequest()).status, StatusIs(absl::StatusCode::kInternal, "transformer: logits are not finite"));
+  EXPECT_THAT(gateway_.Generate(TextRequest()).status,
+              StatusIs(absl::StatusCode::kInternal, "transformer: logits are not finite"));
 }
 
 TEST_F(GatewayFailureTest, ReturnsInternalWhenTransformerEndsWithoutFinalMessage) {
-  gateway_.transformer.script = [](grpc::ServerContext&, const transformer::v1::GenerateStart&, FakeTransformer::Stream&) {
-    return grpc::Status::OK;
-  };
+  gateway_.transformer.script = [](grpc::ServerContext&, const transformer::v1::GenerateStart&,
+                                   FakeTransformer::Stream&) { return grpc::Status::OK; };
   Start();
-  EXPECT_THAT(gateway_.Generate(TextRequest()).status, StatusIs(absl::StatusCode::kInternal, HasSubstr("without a final message")));
+  EXPECT_THAT(gateway_.Generate(TextRequest()).status,
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("without a final message")));
 }
 
 TEST(GatewayOverloadTest, RefusesRequestBeyondLimitAndTakesItLater) {
@@ -207,12 +217,14 @@ TEST(GatewayOverloadTest, RefusesRequestBeyondLimitAndTakesItLater) {
   GenerateResponse message;
   ASSERT_TRUE(stream->Read(&message));
   const Received refused = gateway.Generate(TextRequest());
-  EXPECT_THAT(refused.status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("at most 1")));
+  EXPECT_THAT(refused.status,
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("at most 1")));
   EXPECT_TRUE(GetRetryDelay(refused.status).has_value());
   context.TryCancel();
   while (stream->Read(&message)) {
   }
-  // The place is free once the first call has ended in the gateway, a moment after it has ended here.
+  // The place is free once the first call has ended in the gateway, a moment after it has ended
+  // here.
   GenerateRequest invalid = TextRequest();
   invalid.set_choice_count(0);
   Received later;
@@ -227,7 +239,8 @@ TEST(GatewaySlowClientTest, CancelsClientThatDoesNotRead) {
   options.max_client_stall = absl::Milliseconds(200);
   GatewayHarness gateway(options);
   absl::Notification cancelled;
-  gateway.transformer.script = [&cancelled](grpc::ServerContext& context, const transformer::v1::GenerateStart&,
+  gateway.transformer.script = [&cancelled](grpc::ServerContext& context,
+                                            const transformer::v1::GenerateStart&,
                                             FakeTransformer::Stream& stream) {
     // More than the buffers on the way hold; ends when the gateway gives the call up.
     transformer::v1::GenerateResponse response;

@@ -27,7 +27,8 @@ class GatewayServiceImpl final : public gateway::v1::GatewayService::Service {
 
   grpc::Status Generate(grpc::ServerContext* context, const gateway::v1::GenerateRequest* request,
                         grpc::ServerWriter<gateway::v1::GenerateResponse>* writer) override;
-  grpc::Status GenerateUnary(grpc::ServerContext* context, const gateway::v1::GenerateUnaryRequest* request,
+  grpc::Status GenerateUnary(grpc::ServerContext* context,
+                             const gateway::v1::GenerateUnaryRequest* request,
                              gateway::v1::GenerateUnaryResponse* response) override;
   grpc::Status Score(grpc::ServerContext* context, const gateway::v1::ScoreRequest* request,
                      grpc::ServerWriter<gateway::v1::ScoreResponse>* writer) override;
@@ -37,11 +38,14 @@ class GatewayServiceImpl final : public gateway::v1::GatewayService::Service {
                         gateway::v1::ClassifyResponse* response) override;
   grpc::Status Tokenize(grpc::ServerContext* context, const gateway::v1::TokenizeRequest* request,
                         gateway::v1::TokenizeResponse* response) override;
-  grpc::Status Detokenize(grpc::ServerContext* context, const gateway::v1::DetokenizeRequest* request,
+  grpc::Status Detokenize(grpc::ServerContext* context,
+                          const gateway::v1::DetokenizeRequest* request,
                           gateway::v1::DetokenizeResponse* response) override;
-  grpc::Status RenderChat(grpc::ServerContext* context, const gateway::v1::RenderChatRequest* request,
+  grpc::Status RenderChat(grpc::ServerContext* context,
+                          const gateway::v1::RenderChatRequest* request,
                           gateway::v1::RenderChatResponse* response) override;
-  grpc::Status ListModels(grpc::ServerContext* context, const gateway::v1::ListModelsRequest* request,
+  grpc::Status ListModels(grpc::ServerContext* context,
+                          const gateway::v1::ListModelsRequest* request,
                           gateway::v1::ListModelsResponse* response) override;
   grpc::Status GetModel(grpc::ServerContext* context, const gateway::v1::GetModelRequest* request,
                         gateway::v1::GetModelResponse* response) override;

@@ -25,7 +25,8 @@ class GatewayServiceTest : public ::testing::Test {
   }
 
   // All messages of a scoring.
-  std::vector<gateway::v1::ScoreResponse> Score(const gateway::v1::ScoreRequest& request, absl::Status& status) {
+  std::vector<gateway::v1::ScoreResponse> Score(const gateway::v1::ScoreRequest& request,
+                                                absl::Status& status) {
     const auto stream = gateway_.stub().Score(&context_, request);
     std::vector<gateway::v1::ScoreResponse> messages;
     for (gateway::v1::ScoreResponse message; stream->Read(&message);) messages.push_back(message);
@@ -78,7 +79,8 @@ TEST_F(GatewayServiceTest, ReturnsNotFoundForUnknownModel) {
   gateway::v1::GetModelRequest request;
   request.set_model("other");
   gateway::v1::GetModelResponse response;
-  EXPECT_THAT(FromGrpcStatus(gateway_.stub().GetModel(&context_, request, &response)), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(FromGrpcStatus(gateway_.stub().GetModel(&context_, request, &response)),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(GatewayServiceTest, NamesCallThatIsNotOffered) {

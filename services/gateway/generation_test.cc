@@ -40,7 +40,8 @@ TEST_F(GenerationTest, StreamsAnswerAndEndsWithOneFinalMessage) {
   const Received received = gateway_.Generate(TextRequest());
   PHYLLO_ASSERT_OK(received.status);
   EXPECT_EQ(received.text, "Hello");
-  EXPECT_EQ(received.messages.size(), 6);  // A delta for each token with text, and the final message.
+  EXPECT_EQ(received.messages.size(),
+            6);  // A delta for each token with text, and the final message.
   EXPECT_EQ(received.finished.finish_reason(), common::v1::FINISH_REASON_EOS);
   EXPECT_EQ(received.finished.stop_token_id(), kFakeEos);
   EXPECT_EQ(received.finished.usage().prompt_token_count(), 9);
@@ -65,7 +66,8 @@ TEST_F(GenerationTest, EchoesResolvedParametersAndLatency) {
   EXPECT_EQ(resolved.model(), "toy");
   EXPECT_EQ(resolved.path_fingerprint().size(), 32);
   const common::v1::LatencyBreakdown& latency = received.finished.latency();
-  EXPECT_TRUE(latency.has_tokenize() && latency.has_embed() && latency.has_queue() && latency.has_time_to_first_token());
+  EXPECT_TRUE(latency.has_tokenize() && latency.has_embed() && latency.has_queue() &&
+              latency.has_time_to_first_token());
   EXPECT_GT(latency.total().nanos() + latency.total().seconds(), 0);
 }
 
@@ -77,8 +79,11 @@ TEST_F(GenerationTest, FetchesRowsInChunksThatEmbeddingAccepts) {
 }
 
 TEST_F(GenerationTest, AnswersRepeatedNeeds) {
-  gateway_.transformer.script = [](grpc::ServerContext&, const transformer::v1::GenerateStart& start, FakeTransformer::Stream& stream) {
-    const bool right = FakeTransformer::PullRows(start, 2, 3, stream) && FakeTransformer::PullRows(start, 0, 9, stream);
+  gateway_.transformer.script = [](grpc::ServerContext&,
+                                   const transformer::v1::GenerateStart& start,
+                                   FakeTransformer::Stream& stream) {
+    const bool right = FakeTransformer::PullRows(start, 2, 3, stream) &&
+                       FakeTransformer::PullRows(start, 0, 9, stream);
     if (!right) return grpc::Status(grpc::StatusCode::INTERNAL, "wrong rows");
     FakeTransformer::SendFinished(common::v1::FINISH_REASON_LENGTH, stream);
     return grpc::Status::OK;
@@ -88,12 +93,15 @@ TEST_F(GenerationTest, AnswersRepeatedNeeds) {
 }
 
 TEST_F(GenerationTest, ReturnsInternalWhenTransformerAsksBeyondPrompt) {
-  gateway_.transformer.script = [](grpc::ServerContext&, const transformer::v1::GenerateStart& start, FakeTransformer::Stream& stream) {
+  gateway_.transformer.script = [](grpc::ServerContext&,
+                                   const transformer::v1::GenerateStart& start,
+                                   FakeTransformer::Stream& stream) {
     FakeTransformer::PullRows(start, 5, 5, stream);
     return grpc::Status::OK;
   };
   Start();
-  EXPECT_THAT(gateway_.Generate(TextRequest()).status, StatusIs(absl::StatusCode::kInternal, HasSubstr("prompt of 9")));
+  EXPECT_THAT(gateway_.Generate(TextRequest()).status,
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("prompt of 9")));
 }
 
 TEST_F(GenerationTest, RendersChatByTokenizer) {
@@ -125,7 +133,8 @@ TEST_F(GenerationTest, CollectsSameAnswerForUnaryCall) {
   PHYLLO_ASSERT_OK(FromGrpcStatus(gateway_.stub().GenerateUnary(&context, unary, &response)));
   ASSERT_EQ(response.choices_size(), 1);
   EXPECT_EQ(response.choices(0).answer().text(), "Hello");
-  EXPECT_THAT(response.choices(0).answer().token_ids(), ElementsAre('H', 'e', 'l', 'l', 'o', kFakeEos));
+  EXPECT_THAT(response.choices(0).answer().token_ids(),
+              ElementsAre('H', 'e', 'l', 'l', 'o', kFakeEos));
   EXPECT_EQ(response.choices(0).finished().usage().generated_token_count(), 6);
 }
 
@@ -178,7 +187,8 @@ TEST_P(StopSequenceTest, TrimsSequenceThatSpansTokens) {
   EXPECT_FALSE(received.finished.has_stop_token_id());
   EXPECT_EQ(received.finished.usage().generated_token_count(), 12);
   int id_count = 0;
-  for (const gateway::v1::GenerateResponse& message : received.messages) id_count += message.delta().token_ids_size();
+  for (const gateway::v1::GenerateResponse& message : received.messages)
+    id_count += message.delta().token_ids_size();
   EXPECT_EQ(id_count, 12);
 }
 
@@ -201,7 +211,8 @@ INSTANTIATE_TEST_SUITE_P(TokensPerMessage, StopSequenceTest, ::testing::Values(1
 
 TEST_F(GenerationTest, CancelsTransformerWhenStopSequenceMatched) {
   absl::Notification cancelled;
-  gateway_.transformer.script = [&cancelled](grpc::ServerContext& context, const transformer::v1::GenerateStart&,
+  gateway_.transformer.script = [&cancelled](grpc::ServerContext& context,
+                                             const transformer::v1::GenerateStart&,
                                              FakeTransformer::Stream& stream) {
     FakeTransformer::SendText("ab", 1, stream);
     FakeTransformer::WaitForCancel(stream);
@@ -220,12 +231,17 @@ TEST_F(GenerationTest, CountsAndLogsWithoutUserText) {
   GenerateRequest request = TextRequest("SECRETPROMPT");
   request.mutable_context()->set_request_id("r-17");
   PHYLLO_ASSERT_OK(gateway_.Generate(request).status);
-  EXPECT_THAT(gateway_.LogText(), AllOf(HasSubstr("request_id=r-17 code=OK finish_reason=eos prompt_tokens=12 generated_tokens=6"),
-                                        Not(HasSubstr("SECRET")), Not(HasSubstr("Hello"))));
-  EXPECT_THAT(gateway_.MetricsText(), AllOf(HasSubstr("phyllo_request_success_total{finished_reason=\"eos\"} 1\n"),
-                                            HasSubstr("phyllo_prompt_tokens_total 12\n"), HasSubstr("phyllo_generation_tokens_total 6\n"),
-                                            HasSubstr("phyllo_time_to_first_token_seconds_count 1\n"),
-                                            HasSubstr("phyllo_inter_token_latency_seconds_count 5\n")));
+  EXPECT_THAT(
+      gateway_.LogText(),
+      AllOf(HasSubstr(
+                "request_id=r-17 code=OK finish_reason=eos prompt_tokens=12 generated_tokens=6"),
+            Not(HasSubstr("SECRET")), Not(HasSubstr("Hello"))));
+  EXPECT_THAT(gateway_.MetricsText(),
+              AllOf(HasSubstr("phyllo_request_success_total{finished_reason=\"eos\"} 1\n"),
+                    HasSubstr("phyllo_prompt_tokens_total 12\n"),
+                    HasSubstr("phyllo_generation_tokens_total 6\n"),
+                    HasSubstr("phyllo_time_to_first_token_seconds_count 1\n"),
+                    HasSubstr("phyllo_inter_token_latency_seconds_count 5\n")));
 }
 
 }  // namespace

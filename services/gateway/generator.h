@@ -8,23 +8,25 @@
 #include "services/common/logger.h"
 #include "services/gateway/answers/response_sink.h"
 #include "services/gateway/backends/backend_set.h"
-#include "services/gateway/requests/gateway_metrics.h"
 #include "services/gateway/requests/admission.h"
+#include "services/gateway/requests/gateway_metrics.h"
 
 namespace phyllo {
 
-// The pipeline of the gateway. Borrows its arguments. Thread-safe: every call runs on its caller's thread.
+// The pipeline of the gateway. Borrows its arguments. Thread-safe: every call runs on its caller's
+// thread.
 class Generator {
  public:
   Generator(BackendSet& backends, Admission& admission, GatewayMetrics& metrics, Logger& logger);
 
-  // Runs one request, sends its messages to `sink`, and returns the status that ends it; counts and logs it. The end of `context`, the client's
-  // call, ends everything that is done for it.
-  absl::Status Generate(const gateway::v1::GenerateRequest& wire, const grpc::ServerContext& context, ResponseSink& sink);
+  // Runs one request, sends its messages to `sink`, and returns the status that ends it; counts and
+  // logs it. The end of `context`, the client's call, ends everything that is done for it.
+  absl::Status Generate(const gateway::v1::GenerateRequest& wire,
+                        const grpc::ServerContext& context, ResponseSink& sink);
 
  private:
-  absl::Status Run(const gateway::v1::GenerateRequest& wire, const grpc::ServerContext& context, ResponseSink& sink,
-                   GenerationTrace& trace);
+  absl::Status Run(const gateway::v1::GenerateRequest& wire, const grpc::ServerContext& context,
+                   ResponseSink& sink, GenerationTrace& trace);
 
   BackendSet& backends_;
   Admission& admission_;

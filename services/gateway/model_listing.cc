@@ -16,7 +16,8 @@ std::vector<std::string> ServedModels(absl::Span<const BackendState> backends) {
   return {backends[*index].server().model()};
 }
 
-absl::Status CheckServedModel(absl::Span<const BackendState> backends, bool has_name, const std::string& name) {
+absl::Status CheckServedModel(absl::Span<const BackendState> backends, bool has_name,
+                              const std::string& name) {
   absl::Status status;
   for (const BackendState& backend : backends) {
     if (!backend.available()) continue;
@@ -26,8 +27,10 @@ absl::Status CheckServedModel(absl::Span<const BackendState> backends, bool has_
   return status;
 }
 
-void DescribeModel(absl::Span<const BackendState> backends, gateway::v1::GetModelResponse& response) {
-  // The transformer of the path, or else any that answers: the description is wanted most when something is missing.
+void DescribeModel(absl::Span<const BackendState> backends,
+                   gateway::v1::GetModelResponse& response) {
+  // The transformer of the path, or else any that answers: the description is wanted most when
+  // something is missing.
   const BackendState* transformer = nullptr;
   const absl::StatusOr<int64_t> on_path = ChooseTransformer(backends, 0);
   const absl::StatusOr<int64_t> any = ChooseByTurn(backends, BackendKind::kTransformer, nullptr, 0);
@@ -46,15 +49,21 @@ void DescribeModel(absl::Span<const BackendState> backends, gateway::v1::GetMode
   }
   for (const BackendState& backend : backends) {
     absl::Status reason = backend.health;
-    if (reason.ok() && transformer != nullptr) reason = CheckSameModel(transformer->name, transformer->server(), backend.name, backend.server());
+    if (reason.ok() && transformer != nullptr)
+      reason =
+          CheckSameModel(transformer->name, transformer->server(), backend.name, backend.server());
     gateway::v1::Backend& listed = *response.add_backends();
     listed.set_service(std::string(BackendKindName(backend.kind)));
     listed.set_address(backend.address);
     listed.set_available(reason.ok());
-    if (!reason.ok()) listed.set_reason(absl::StrCat(absl::StatusCodeToString(reason.code()), ": ", reason.message()));
+    if (!reason.ok())
+      listed.set_reason(
+          absl::StrCat(absl::StatusCodeToString(reason.code()), ": ", reason.message()));
     *listed.mutable_server() = backend.server();
     listed.set_outstanding_token_count(backend.outstanding_tokens);
-    if (backend.kind == BackendKind::kTokenizer && reason.ok() && backend.tokenizer.has_chat_template()) response.set_has_chat_template(true);
+    if (backend.kind == BackendKind::kTokenizer && reason.ok() &&
+        backend.tokenizer.has_chat_template())
+      response.set_has_chat_template(true);
   }
 }
 

@@ -17,25 +17,29 @@ namespace {
 int64_t MaxRows(const std::vector<BackendState>& backends) {
   int64_t max_rows = std::numeric_limits<int64_t>::max();
   for (const BackendState& backend : backends) {
-    if (backend.kind == BackendKind::kEmbedding && backend.available()) max_rows = std::min(max_rows, backend.embedding.max_rows());
+    if (backend.kind == BackendKind::kEmbedding && backend.available())
+      max_rows = std::min(max_rows, backend.embedding.max_rows());
   }
   return std::max<int64_t>(max_rows, 1);
 }
 
 }  // namespace
 
-PromptRows::PromptRows(BackendSet& backends, const BackendState& transformer, const grpc::ServerContext& parent,
-                       const std::vector<int32_t>& token_ids)
+PromptRows::PromptRows(BackendSet& backends, const BackendState& transformer,
+                       const grpc::ServerContext& parent, const std::vector<int32_t>& token_ids)
     : backends_(backends),
       transformer_(transformer),
       parent_(parent),
       token_ids_(token_ids),
       max_chunk_(MaxRows(backends.Snapshot())) {}
 
-absl::Status PromptRows::Answer(const transformer::v1::Need& need, absl::FunctionRef<bool(transformer::v1::HiddenStates)> send) {
+absl::Status PromptRows::Answer(const transformer::v1::Need& need,
+                                absl::FunctionRef<bool(transformer::v1::HiddenStates)> send) {
   const auto size = static_cast<int64_t>(token_ids_.size());
-  if (need.first_position() < 0 || need.count() < 1 || need.first_position() >= size || need.count() > size - need.first_position()) {
-    return absl::InternalError(absl::StrCat("the transformer asks for ", need.count(), " rows from position ", need.first_position(),
+  if (need.first_position() < 0 || need.count() < 1 || need.first_position() >= size ||
+      need.count() > size - need.first_position()) {
+    return absl::InternalError(absl::StrCat("the transformer asks for ", need.count(),
+                                            " rows from position ", need.first_position(),
                                             " of a prompt of ", size));
   }
   const int64_t end = need.first_position() + need.count();
@@ -53,15 +57,19 @@ absl::Status PromptRows::Answer(const transformer::v1::Need& need, absl::Functio
   return absl::OkStatus();
 }
 
-absl::Status PromptRows::FetchChunk(int64_t first_position, int64_t count, transformer::v1::HiddenStates& rows) {
+absl::Status PromptRows::FetchChunk(int64_t first_position, int64_t count,
+                                    transformer::v1::HiddenStates& rows) {
   embedding::v1::EmbedRequest request;
-  request.mutable_token_ids()->Add(token_ids_.begin() + first_position, token_ids_.begin() + first_position + count);
+  request.mutable_token_ids()->Add(token_ids_.begin() + first_position,
+                                   token_ids_.begin() + first_position + count);
   request.set_first_position(first_position);
   embedding::v1::EmbedResponse response;
-  PHYLLO_RETURN_IF_ERROR(backends_.CallEmbedding(&transformer_, [&](embedding::v1::EmbeddingService::Stub& stub) {
-    const std::unique_ptr<grpc::ClientContext> context = grpc::ClientContext::FromServerContext(parent_);
-    return stub.Embed(context.get(), request, &response);
-  }));
+  PHYLLO_RETURN_IF_ERROR(
+      backends_.CallEmbedding(&transformer_, [&](embedding::v1::EmbeddingService::Stub& stub) {
+        const std::unique_ptr<grpc::ClientContext> context =
+            grpc::ClientContext::FromServerContext(parent_);
+        return stub.Embed(context.get(), request, &response);
+      }));
   rows.set_first_position(first_position);
   rows.mutable_rows()->Swap(response.mutable_hidden_states());
   return absl::OkStatus();

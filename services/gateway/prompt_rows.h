@@ -18,17 +18,21 @@ namespace phyllo {
 class PromptRows {
  public:
   // `parent` is the client's call: its end ends the calls to the embedding service.
-  PromptRows(BackendSet& backends, const BackendState& transformer, const grpc::ServerContext& parent, const std::vector<int32_t>& token_ids);
+  PromptRows(BackendSet& backends, const BackendState& transformer,
+             const grpc::ServerContext& parent, const std::vector<int32_t>& token_ids);
 
-  // Fetches the rows of `need` from embedding services, in chunks that one message holds, and gives each chunk to `send`, which tells whether
-  // the transformer still listens. INTERNAL if the transformer asks for positions that the prompt does not have.
-  absl::Status Answer(const transformer::v1::Need& need, absl::FunctionRef<bool(transformer::v1::HiddenStates)> send);
+  // Fetches the rows of `need` from embedding services, in chunks that one message holds, and gives
+  // each chunk to `send`, which tells whether the transformer still listens. INTERNAL if the
+  // transformer asks for positions that the prompt does not have.
+  absl::Status Answer(const transformer::v1::Need& need,
+                      absl::FunctionRef<bool(transformer::v1::HiddenStates)> send);
 
   // Time in the embedding service so far.
   absl::Duration embed_time() const { return embed_time_; }
 
  private:
-  absl::Status FetchChunk(int64_t first_position, int64_t count, transformer::v1::HiddenStates& rows);
+  absl::Status FetchChunk(int64_t first_position, int64_t count,
+                          transformer::v1::HiddenStates& rows);
 
   BackendSet& backends_;
   const BackendState& transformer_;

@@ -11,10 +11,10 @@
 #include "grpcpp/client_context.h"
 #include "model/base/status_macros.h"
 #include "services/common/status_bridge.h"
-#include "services/gateway/requests/prompt.h"
 #include "services/gateway/prompt_rows.h"
 #include "services/gateway/requests/generation_request.h"
 #include "services/gateway/requests/parameter_checks.h"
+#include "services/gateway/requests/prompt.h"
 
 namespace phyllo {
 namespace {
@@ -28,28 +28,34 @@ struct ScoredTokens {
   int64_t first_scored_index = 1;
 };
 
-absl::Status ValidateScoreRequest(const ScoreRequest& wire, const transformer::v1::GetInfoResponse& model) {
+absl::Status ValidateScoreRequest(const ScoreRequest& wire,
+                                  const transformer::v1::GetInfoResponse& model) {
   const int64_t vocab_size = model.shape().vocab_size();
   PHYLLO_RETURN_IF_ERROR(CheckModelName(wire.has_model(), wire.model(), model.server().model()));
-  if (wire.input_case() == ScoreRequest::INPUT_NOT_SET) return InvalidField("input", "is required: text or token_ids");
+  if (wire.input_case() == ScoreRequest::INPUT_NOT_SET)
+    return InvalidField("input", "is required: text or token_ids");
   PHYLLO_RETURN_IF_ERROR(CheckTokenIds("token_ids", wire.token_ids().ids(), vocab_size));
   PHYLLO_RETURN_IF_ERROR(CheckLogprobs("logprobs", wire.logprobs(), vocab_size));
   if (wire.context().has_adapter()) return InvalidField("context.adapter", "is not supported yet");
   return CheckContext(wire.context());
 }
 
-absl::StatusOr<ScoredTokens> TokenizeInput(const ScoreRequest& wire, const BackendState& partner, const grpc::ServerContext& context,
+absl::StatusOr<ScoredTokens> TokenizeInput(const ScoreRequest& wire, const BackendState& partner,
+                                           const grpc::ServerContext& context,
                                            BackendSet& backends) {
   ScoredTokens scored;
   if (wire.has_text()) {
-    PHYLLO_ASSIGN_OR_RETURN(scored.token_ids, EncodeText(wire.text(), true, partner, context, backends));
+    PHYLLO_ASSIGN_OR_RETURN(scored.token_ids,
+                            EncodeText(wire.text(), true, partner, context, backends));
   } else {
     scored.token_ids.assign(wire.token_ids().ids().begin(), wire.token_ids().ids().end());
   }
   if (wire.has_continuation()) {
     scored.first_scored_index = static_cast<int64_t>(scored.token_ids.size());
-    if (scored.token_ids.empty()) return InvalidField("text", "has no tokens for the continuation to follow");
-    PHYLLO_ASSIGN_OR_RETURN(const std::vector<int32_t> continuation, EncodeText(wire.continuation(), false, partner, context, backends));
+    if (scored.token_ids.empty())
+      return InvalidField("text", "has no tokens for the continuation to follow");
+    PHYLLO_ASSIGN_OR_RETURN(const std::vector<int32_t> continuation,
+                            EncodeText(wire.continuation(), false, partner, context, backends));
     scored.token_ids.insert(scored.token_ids.end(), continuation.begin(), continuation.end());
   }
   if (static_cast<int64_t>(scored.token_ids.size()) <= scored.first_scored_index) {
@@ -57,9 +63,11 @@ absl::StatusOr<ScoredTokens> TokenizeInput(const ScoreRequest& wire, const Backe
   }
   const int64_t limit = partner.transformer.max_sequence_length();
   if (static_cast<int64_t>(scored.token_ids.size()) > limit) {
-    return WithReason(InvalidField("input", absl::StrCat("has ", scored.token_ids.size(), " tokens; at most ", limit)),
+    return WithReason(InvalidField("input", absl::StrCat("has ", scored.token_ids.size(),
+                                                         " tokens; at most ", limit)),
                       {"PROMPT_TOO_LONG",
-                       {{"needed_token_count", absl::StrCat(scored.token_ids.size())}, {"available_token_count", absl::StrCat(limit)}}});
+                       {{"needed_token_count", absl::StrCat(scored.token_ids.size())},
+                        {"available_token_count", absl::StrCat(limit)}}});
   }
   return scored;
 }
@@ -69,7 +77,8 @@ ScoreResponse Summary(const transformer::v1::ScoreFinished& finished, const Scor
   gateway::v1::ScoreSummary& summary = *message.mutable_summary();
   const auto size = static_cast<int64_t>(scored.token_ids.size());
   summary.set_total_logprob(finished.total_logprob());
-  summary.set_perplexity(std::exp(-finished.total_logprob() / static_cast<double>(size - scored.first_scored_index)));
+  summary.set_perplexity(
+      std::exp(-finished.total_logprob() / static_cast<double>(size - scored.first_scored_index)));
   *summary.mutable_usage() = finished.usage();
   summary.mutable_usage()->set_prompt_token_count(size);
   return message;
@@ -82,7 +91,8 @@ absl::Status Scorer::Score(const ScoreRequest& wire, const grpc::ServerContext& 
   PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
   PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
   PHYLLO_RETURN_IF_ERROR(ValidateScoreRequest(wire, lease.info()));
-  PHYLLO_ASSIGN_OR_RETURN(const ScoredTokens scored, TokenizeInput(wire, lease.state(), context, backends_));
+  PHYLLO_ASSIGN_OR_RETURN(const ScoredTokens scored,
+                          TokenizeInput(wire, lease.state(), context, backends_));
   PHYLLO_RETURN_IF_ERROR(permit.AddTokens(static_cast<int64_t>(scored.token_ids.size())));
   lease.SetTokens(static_cast<int64_t>(scored.token_ids.size()));
 
@@ -94,7 +104,8 @@ absl::Status Scorer::Score(const ScoreRequest& wire, const grpc::ServerContext& 
   *start.mutable_context() = wire.context();
 
   PromptRows rows(backends_, lease.state(), context, scored.token_ids);
-  const std::unique_ptr<grpc::ClientContext> call_context = grpc::ClientContext::FromServerContext(context);
+  const std::unique_ptr<grpc::ClientContext> call_context =
+      grpc::ClientContext::FromServerContext(context);
   const auto stream = lease.stub().Score(call_context.get());
   stream->Write(request);
 
@@ -122,7 +133,8 @@ absl::Status Scorer::Score(const ScoreRequest& wire, const grpc::ServerContext& 
   const absl::Status ended = FromGrpcStatus(stream->Finish());
   if (!status.ok()) return status;
   if (ended.code() == absl::StatusCode::kUnavailable) lease.MarkUnavailable();
-  return listening ? BackendCallStatus(BackendKind::kTransformer, ended) : absl::CancelledError("the client is gone");
+  return listening ? BackendCallStatus(BackendKind::kTransformer, ended)
+                   : absl::CancelledError("the client is gone");
 }
 
 }  // namespace phyllo

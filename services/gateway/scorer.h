@@ -11,14 +11,16 @@
 
 namespace phyllo {
 
-// The pipeline of a scoring: tokenize, open the transformer's Score, answer its needs, pass its chunks on. A text and its continuation are
-// tokenized apart, the continuation without special tokens, so that the score of a continuation does not depend on how it would merge with the
-// text. Borrows its arguments. Thread-safe.
+// The pipeline of a scoring: tokenize, open the transformer's Score, answer its needs, pass its
+// chunks on. A text and its continuation are tokenized apart, the continuation without special
+// tokens, so that the score of a continuation does not depend on how it would merge with the text.
+// Borrows its arguments. Thread-safe.
 class Scorer {
  public:
   Scorer(BackendSet& backends, Admission& admission) : backends_(backends), admission_(admission) {}
 
-  // Sends messages to `send`, which tells whether the client still listens, and returns the status that ends the call.
+  // Sends messages to `send`, which tells whether the client still listens, and returns the status
+  // that ends the call.
   absl::Status Score(const gateway::v1::ScoreRequest& wire, const grpc::ServerContext& context,
                      absl::FunctionRef<bool(const gateway::v1::ScoreResponse&)> send);
 

@@ -10,9 +10,12 @@ namespace phyllo {
 using transformer::v1::GenerateRequest;
 using transformer::v1::GenerateResponse;
 
-TransformerCall::TransformerCall(TransformerLease& lease, PromptRows& prompt_rows, const grpc::ServerContext& parent,
+TransformerCall::TransformerCall(TransformerLease& lease, PromptRows& prompt_rows,
+                                 const grpc::ServerContext& parent,
                                  const transformer::v1::GenerateStart& start)
-    : lease_(lease), prompt_rows_(prompt_rows), context_(grpc::ClientContext::FromServerContext(parent)) {
+    : lease_(lease),
+      prompt_rows_(prompt_rows),
+      context_(grpc::ClientContext::FromServerContext(parent)) {
   stream_ = lease_.stub().Generate(context_.get());
   GenerateRequest request;
   *request.mutable_start() = start;

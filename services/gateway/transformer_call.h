@@ -15,19 +15,22 @@
 
 namespace phyllo {
 
-// Opens the stream, answers the transformer's needs, hands the rest on in order. Cancels the stream if it dies before its end: the transformer
-// stops within a step. Borrows all arguments but `start`. Thread-compatible.
+// Opens the stream, answers the transformer's needs, hands the rest on in order. Cancels the stream
+// if it dies before its end: the transformer stops within a step. Borrows all arguments but
+// `start`. Thread-compatible.
 class TransformerCall {
  public:
-  TransformerCall(TransformerLease& lease, PromptRows& prompt_rows, const grpc::ServerContext& parent,
-                  const transformer::v1::GenerateStart& start);
+  TransformerCall(TransformerLease& lease, PromptRows& prompt_rows,
+                  const grpc::ServerContext& parent, const transformer::v1::GenerateStart& start);
   ~TransformerCall();
   TransformerCall(const TransformerCall&) = delete;
   TransformerCall& operator=(const TransformerCall&) = delete;
 
-  // Blocks for the next message that is not a need: tokens, progress or finished. After finished there is none. Errors are the client's status:
-  // the transformer's own, or UNAVAILABLE naming the service (the transformer, or the embedding while a need was answered) that is gone. A later
-  // version continues on another transformer here: tokens sent so far and the prompt are all it needs.
+  // Blocks for the next message that is not a need: tokens, progress or finished. After finished
+  // there is none. Errors are the client's status: the transformer's own, or UNAVAILABLE naming the
+  // service (the transformer, or the embedding while a need was answered) that is gone. A later
+  // version continues on another transformer here: tokens sent so far and the prompt are all it
+  // needs.
   absl::StatusOr<transformer::v1::GenerateResponse> Next();
 
  private:
@@ -37,7 +40,9 @@ class TransformerCall {
   TransformerLease& lease_;
   PromptRows& prompt_rows_;
   const std::unique_ptr<grpc::ClientContext> context_;
-  std::unique_ptr<grpc::ClientReaderWriter<transformer::v1::GenerateRequest, transformer::v1::GenerateResponse>> stream_;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<transformer::v1::GenerateRequest, transformer::v1::GenerateResponse>>
+      stream_;
   bool ended_ = false;
 };
 

@@ -15,7 +15,8 @@ namespace {
 // Keeps the order of keys, which templates print.
 using Json = nlohmann::ordered_json;
 
-// nlohmann's parser recurses with the nesting of its input: a bound keeps a hostile text from the end of the stack.
+// nlohmann's parser recurses with the nesting of its input: a bound keeps a hostile text from the
+// end of the stack.
 constexpr int kMaxJsonDepth = 64;
 
 absl::StatusOr<Json> ParseObject(const std::string& field, const std::string& text) {
@@ -30,7 +31,8 @@ absl::StatusOr<Json> ParseObject(const std::string& field, const std::string& te
   return value;
 }
 
-absl::StatusOr<Json> ConvertMessage(const std::string& field, const common::v1::ChatMessage& message) {
+absl::StatusOr<Json> ConvertMessage(const std::string& field,
+                                    const common::v1::ChatMessage& message) {
   if (message.role().empty()) return InvalidField(absl::StrCat(field, ".role"), "is empty");
   Json json = Json::object();
   json["role"] = message.role();
@@ -39,14 +41,18 @@ absl::StatusOr<Json> ConvertMessage(const std::string& field, const common::v1::
   if (message.has_reasoning_content()) json["reasoning_content"] = message.reasoning_content();
   if (message.has_tool_call_id()) json["tool_call_id"] = message.tool_call_id();
   for (int i = 0; i < message.tool_calls_json_size(); ++i) {
-    PHYLLO_ASSIGN_OR_RETURN(Json call, ParseObject(absl::StrCat(field, ".tool_calls_json[", i, "]"), message.tool_calls_json(i)));
+    PHYLLO_ASSIGN_OR_RETURN(Json call, ParseObject(absl::StrCat(field, ".tool_calls_json[", i, "]"),
+                                                   message.tool_calls_json(i)));
     json["tool_calls"].push_back(std::move(call));
   }
   return json;
 }
 
-// Strings came through protobuf, which accepts only UTF-8, so dump has nothing to throw at; replacement makes that independent of it.
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+// Strings came through protobuf, which accepts only UTF-8, so dump has nothing to throw at;
+// replacement makes that independent of it.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 
@@ -54,7 +60,8 @@ absl::StatusOr<ChatRequest> ConvertChat(const common::v1::Chat& chat, bool parse
   if (chat.messages().empty()) return InvalidField("chat.messages", "is empty");
   Json messages = Json::array();
   for (int i = 0; i < chat.messages_size(); ++i) {
-    PHYLLO_ASSIGN_OR_RETURN(Json message, ConvertMessage(absl::StrCat("chat.messages[", i, "]"), chat.messages(i)));
+    PHYLLO_ASSIGN_OR_RETURN(
+        Json message, ConvertMessage(absl::StrCat("chat.messages[", i, "]"), chat.messages(i)));
     messages.push_back(std::move(message));
   }
   ChatRequest request;
@@ -62,13 +69,15 @@ absl::StatusOr<ChatRequest> ConvertChat(const common::v1::Chat& chat, bool parse
   if (chat.tools_json_size() > 0) {
     Json tools = Json::array();
     for (int i = 0; i < chat.tools_json_size(); ++i) {
-      PHYLLO_ASSIGN_OR_RETURN(Json tool, ParseObject(absl::StrCat("chat.tools_json[", i, "]"), chat.tools_json(i)));
+      PHYLLO_ASSIGN_OR_RETURN(
+          Json tool, ParseObject(absl::StrCat("chat.tools_json[", i, "]"), chat.tools_json(i)));
       tools.push_back(std::move(tool));
     }
     request.tools_json = Dump(tools);
   }
   if (chat.has_template_arguments_json()) {
-    PHYLLO_ASSIGN_OR_RETURN(const Json arguments, ParseObject("chat.template_arguments_json", chat.template_arguments_json()));
+    PHYLLO_ASSIGN_OR_RETURN(const Json arguments, ParseObject("chat.template_arguments_json",
+                                                              chat.template_arguments_json()));
     request.kwargs_json = Dump(arguments);
   }
   request.add_generation_prompt = !chat.has_add_generation_prompt() || chat.add_generation_prompt();

@@ -28,8 +28,9 @@ TEST(ConvertChatTest, WritesMessagesAsJsonInOrder) {
   answer.set_role("assistant");
   answer.add_tool_calls_json(R"({"name":"f","arguments":{"b":1,"a":2}})");
   PHYLLO_ASSERT_OK_AND_ASSIGN(const ChatRequest request, ConvertChat(chat, false));
-  EXPECT_EQ(request.messages_json,
-            R"([{"role":"user","content":"Say \"hi\""},{"role":"assistant","tool_calls":[{"name":"f","arguments":{"b":1,"a":2}}]}])");
+  EXPECT_EQ(
+      request.messages_json,
+      R"([{"role":"user","content":"Say \"hi\""},{"role":"assistant","tool_calls":[{"name":"f","arguments":{"b":1,"a":2}}]}])");
   EXPECT_EQ(request.tools_json, "");
   EXPECT_EQ(request.kwargs_json, "");
 }
@@ -69,7 +70,8 @@ TEST(ConvertChatTest, RejectsArgumentsNestedTooDeep) {
   for (int i = 0; i < 100'000; ++i) deep += "[";
   chat.set_template_arguments_json(deep);
   EXPECT_THAT(ConvertChat(chat, false).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("chat.template_arguments_json: is nested deeper than 64")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("chat.template_arguments_json: is nested deeper than 64")));
 }
 
 }  // namespace

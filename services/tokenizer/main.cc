@@ -12,10 +12,13 @@
 #include "services/common/service_process.h"
 #include "services/tokenizer/tokenizer_service.h"
 
-ABSL_FLAG(std::string, model, "", "Hugging Face model folder: tokenizer.json, and tokenizer_config.json, chat_template.jinja, config.json if "
+ABSL_FLAG(std::string, model, "",
+          "Hugging Face model folder: tokenizer.json, and tokenizer_config.json, "
+          "chat_template.jinja, config.json if "
           "there are. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
-ABSL_FLAG(int64_t, max_text_bytes, int64_t{8} << 20, "Longest text that Encode or RenderChat takes, in bytes. Range [1, 67108864]");
+ABSL_FLAG(int64_t, max_text_bytes, int64_t{8} << 20,
+          "Longest text that Encode or RenderChat takes, in bytes. Range [1, 67108864]");
 
 namespace phyllo {
 namespace {
@@ -38,7 +41,8 @@ absl::StatusOr<std::unique_ptr<ChatTemplate>> LoadChatTemplate(const Tokenizer& 
 int Main(int argc, char** argv) {
   ServiceProcess process(ParseServiceFlags("tokenizer", "127.0.0.1:50051", kUsage, argc, argv));
   const std::string folder = absl::GetFlag(FLAGS_model);
-  if (folder.empty()) return process.Fail(absl::InvalidArgumentError("--model is required; try --help"));
+  if (folder.empty())
+    return process.Fail(absl::InvalidArgumentError("--model is required; try --help"));
   TokenizerServiceOptions options;
   options.max_text_bytes = absl::GetFlag(FLAGS_max_text_bytes);
   if (options.max_text_bytes < 1 || options.max_text_bytes > (int64_t{64} << 20)) {
@@ -55,7 +59,8 @@ int Main(int argc, char** argv) {
 
   absl::StatusOr<common::v1::ModelFingerprint> fingerprint = FingerprintFolder(folder);
   if (!fingerprint.ok()) return process.Fail(fingerprint.status());
-  if (*chat_template != nullptr) fingerprint->set_chat_template_sha256(DigestBytes((*tokenizer)->chat_template_digest()));
+  if (*chat_template != nullptr)
+    fingerprint->set_chat_template_sha256(DigestBytes((*tokenizer)->chat_template_digest()));
   common::v1::ServerInfo info;
   info.set_model(ModelName(absl::GetFlag(FLAGS_model_name), folder));
   *info.mutable_fingerprint() = *std::move(fingerprint);

@@ -23,11 +23,17 @@ using tokenizer::v1::GetInfoResponse;
 using tokenizer::v1::RenderChatRequest;
 using tokenizer::v1::RenderChatResponse;
 
-TokenizerServiceImpl::TokenizerServiceImpl(const Tokenizer& tokenizer, const ChatTemplate* chat_template, const ServerIdentity& identity,
+TokenizerServiceImpl::TokenizerServiceImpl(const Tokenizer& tokenizer,
+                                           const ChatTemplate* chat_template,
+                                           const ServerIdentity& identity,
                                            const TokenizerServiceOptions& options)
-    : tokenizer_(tokenizer), chat_template_(chat_template), identity_(identity), options_(options) {}
+    : tokenizer_(tokenizer),
+      chat_template_(chat_template),
+      identity_(identity),
+      options_(options) {}
 
-grpc::Status TokenizerServiceImpl::Encode(grpc::ServerContext*, const EncodeRequest* request, EncodeResponse* response) {
+grpc::Status TokenizerServiceImpl::Encode(grpc::ServerContext*, const EncodeRequest* request,
+                                          EncodeResponse* response) {
   const absl::Status size = CheckTextSize("text", static_cast<int64_t>(request->text().size()));
   if (!size.ok()) return ToGrpcStatus(size);
   EncodeOptions options;
@@ -45,21 +51,25 @@ grpc::Status TokenizerServiceImpl::Encode(grpc::ServerContext*, const EncodeRequ
   return grpc::Status::OK;
 }
 
-grpc::Status TokenizerServiceImpl::Decode(grpc::ServerContext*, const DecodeRequest* request, DecodeResponse* response) {
+grpc::Status TokenizerServiceImpl::Decode(grpc::ServerContext*, const DecodeRequest* request,
+                                          DecodeResponse* response) {
   const absl::Status valid = CheckIds(request->token_ids());
   if (!valid.ok()) return ToGrpcStatus(valid);
-  const bool skip_special_tokens = !request->has_skip_special_tokens() || request->skip_special_tokens();
+  const bool skip_special_tokens =
+      !request->has_skip_special_tokens() || request->skip_special_tokens();
   response->set_text(tokenizer_.Decode(request->token_ids(), skip_special_tokens));
   for (const int32_t token_id : request->token_ids()) response->add_tokens(TokenBytes(token_id));
   return grpc::Status::OK;
 }
 
-grpc::Status TokenizerServiceImpl::DecodeStream(grpc::ServerContext*,
-                                                grpc::ServerReaderWriter<DecodeStreamResponse, DecodeStreamRequest>* stream) {
+grpc::Status TokenizerServiceImpl::DecodeStream(
+    grpc::ServerContext*,
+    grpc::ServerReaderWriter<DecodeStreamResponse, DecodeStreamRequest>* stream) {
   DecodeStreamRequest request;
   if (!stream->Read(&request)) return grpc::Status::OK;
   const tokenizer::v1::DecodeStreamOptions& options = request.options();
-  IncrementalDecoder decoder(tokenizer_, !options.has_skip_special_tokens() || options.skip_special_tokens());
+  IncrementalDecoder decoder(tokenizer_,
+                             !options.has_skip_special_tokens() || options.skip_special_tokens());
   if (!options.prompt_tail_token_ids().empty()) decoder.Seed(options.prompt_tail_token_ids());
   do {
     DecodeStreamResponse response;
@@ -67,7 +77,8 @@ grpc::Status TokenizerServiceImpl::DecodeStream(grpc::ServerContext*,
     if (request.finish()) text += decoder.Finish();
     response.set_text_delta(std::move(text));
     for (const int32_t token_id : request.token_ids()) response.add_tokens(TokenBytes(token_id));
-    for (const int32_t token_id : request.lookup_token_ids()) response.add_lookup_tokens(TokenBytes(token_id));
+    for (const int32_t token_id : request.lookup_token_ids())
+      response.add_lookup_tokens(TokenBytes(token_id));
     if (!stream->Write(response) || request.finish()) return grpc::Status::OK;
     request.Clear();
     if (!stream->Read(&request)) return grpc::Status::OK;
@@ -75,13 +86,18 @@ grpc::Status TokenizerServiceImpl::DecodeStream(grpc::ServerContext*,
   return ToGrpcStatus(InvalidField("options", "may be given in the first request only"));
 }
 
-grpc::Status TokenizerServiceImpl::RenderChat(grpc::ServerContext*, const RenderChatRequest* request, RenderChatResponse* response) {
+grpc::Status TokenizerServiceImpl::RenderChat(grpc::ServerContext*,
+                                              const RenderChatRequest* request,
+                                              RenderChatResponse* response) {
   if (chat_template_ == nullptr) {
-    return ToGrpcStatus(WithReason(absl::FailedPreconditionError("the model has no chat template"), {"NO_CHAT_TEMPLATE", {}}));
+    return ToGrpcStatus(WithReason(absl::FailedPreconditionError("the model has no chat template"),
+                                   {"NO_CHAT_TEMPLATE", {}}));
   }
-  const absl::Status size = CheckTextSize("chat", static_cast<int64_t>(request->chat().ByteSizeLong()));
+  const absl::Status size =
+      CheckTextSize("chat", static_cast<int64_t>(request->chat().ByteSizeLong()));
   if (!size.ok()) return ToGrpcStatus(size);
-  const absl::StatusOr<ChatRequest> chat = ConvertChat(request->chat(), request->parse_special_tokens());
+  const absl::StatusOr<ChatRequest> chat =
+      ConvertChat(request->chat(), request->parse_special_tokens());
   if (!chat.ok()) return ToGrpcStatus(chat.status());
   absl::StatusOr<RenderedChat> rendered = chat_template_->Render(*chat);
   if (!rendered.ok()) return ToGrpcStatus(rendered.status());
@@ -95,7 +111,8 @@ grpc::Status TokenizerServiceImpl::RenderChat(grpc::ServerContext*, const Render
   return grpc::Status::OK;
 }
 
-grpc::Status TokenizerServiceImpl::GetInfo(grpc::ServerContext*, const GetInfoRequest*, GetInfoResponse* response) {
+grpc::Status TokenizerServiceImpl::GetInfo(grpc::ServerContext*, const GetInfoRequest*,
+                                           GetInfoResponse* response) {
   *response->mutable_server() = identity_.Describe();
   response->set_vocab_size(tokenizer_.vocab_size());
   response->set_has_chat_template(chat_template_ != nullptr);
@@ -106,18 +123,22 @@ grpc::Status TokenizerServiceImpl::GetInfo(grpc::ServerContext*, const GetInfoRe
   return grpc::Status::OK;
 }
 
-absl::Status TokenizerServiceImpl::CheckIds(const google::protobuf::RepeatedField<int32_t>& token_ids) const {
+absl::Status TokenizerServiceImpl::CheckIds(
+    const google::protobuf::RepeatedField<int32_t>& token_ids) const {
   for (const int32_t token_id : token_ids) {
     if (token_id < 0 || token_id >= tokenizer_.vocab_size()) {
-      return InvalidField("token_ids", absl::StrCat(token_id, " is outside [0, ", tokenizer_.vocab_size(), ")"));
+      return InvalidField("token_ids",
+                          absl::StrCat(token_id, " is outside [0, ", tokenizer_.vocab_size(), ")"));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status TokenizerServiceImpl::CheckTextSize(absl::string_view field, int64_t byte_count) const {
+absl::Status TokenizerServiceImpl::CheckTextSize(absl::string_view field,
+                                                 int64_t byte_count) const {
   if (byte_count <= options_.max_text_bytes) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat("is ", byte_count, " bytes long; at most ", options_.max_text_bytes, " are accepted"));
+  return InvalidField(field, absl::StrCat("is ", byte_count, " bytes long; at most ",
+                                          options_.max_text_bytes, " are accepted"));
 }
 
 std::string TokenizerServiceImpl::TokenBytes(int32_t token_id) const {

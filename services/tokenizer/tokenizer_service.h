@@ -12,15 +12,17 @@
 namespace phyllo {
 
 struct TokenizerServiceOptions {
-  int64_t max_text_bytes = int64_t{8} << 20;  // Of one Encode, and of the strings of one RenderChat together.
+  int64_t max_text_bytes = int64_t{8}
+                           << 20;  // Of one Encode, and of the strings of one RenderChat together.
 };
 
-// Converts, delegates, converts back; tokenizer.proto is the contract. Borrows its arguments. Thread-safe.
+// Converts, delegates, converts back; tokenizer.proto is the contract. Borrows its arguments.
+// Thread-safe.
 class TokenizerServiceImpl final : public tokenizer::v1::TokenizerService::Service {
  public:
   // `chat_template` is null if the model has none.
-  TokenizerServiceImpl(const Tokenizer& tokenizer, const ChatTemplate* chat_template, const ServerIdentity& identity,
-                       const TokenizerServiceOptions& options);
+  TokenizerServiceImpl(const Tokenizer& tokenizer, const ChatTemplate* chat_template,
+                       const ServerIdentity& identity, const TokenizerServiceOptions& options);
 
   grpc::Status Encode(grpc::ServerContext* context, const tokenizer::v1::EncodeRequest* request,
                       tokenizer::v1::EncodeResponse* response) override;
@@ -28,8 +30,10 @@ class TokenizerServiceImpl final : public tokenizer::v1::TokenizerService::Servi
                       tokenizer::v1::DecodeResponse* response) override;
   grpc::Status DecodeStream(
       grpc::ServerContext* context,
-      grpc::ServerReaderWriter<tokenizer::v1::DecodeStreamResponse, tokenizer::v1::DecodeStreamRequest>* stream) override;
-  grpc::Status RenderChat(grpc::ServerContext* context, const tokenizer::v1::RenderChatRequest* request,
+      grpc::ServerReaderWriter<tokenizer::v1::DecodeStreamResponse,
+                               tokenizer::v1::DecodeStreamRequest>* stream) override;
+  grpc::Status RenderChat(grpc::ServerContext* context,
+                          const tokenizer::v1::RenderChatRequest* request,
                           tokenizer::v1::RenderChatResponse* response) override;
   grpc::Status GetInfo(grpc::ServerContext* context, const tokenizer::v1::GetInfoRequest* request,
                        tokenizer::v1::GetInfoResponse* response) override;

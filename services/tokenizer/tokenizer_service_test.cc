@@ -1,4 +1,5 @@
-// The service over a socket with the demo model's tokenizer. What the tokenizer itself computes is tested beside it.
+// The service over a socket with the demo model's tokenizer. What the tokenizer itself computes is
+// tested beside it.
 #include "services/tokenizer/tokenizer_service.h"
 
 #include <algorithm>
@@ -17,10 +18,10 @@
 namespace phyllo {
 namespace {
 
-using tokenizer::v1::DecodeStreamRequest;
-using tokenizer::v1::DecodeStreamResponse;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using tokenizer::v1::DecodeStreamRequest;
+using tokenizer::v1::DecodeStreamResponse;
 
 class TokenizerServiceTest : public ::testing::Test {
  protected:
@@ -35,11 +36,15 @@ class TokenizerServiceTest : public ::testing::Test {
     options.max_text_bytes = 1000;
     stub_ = nullptr;
     server_ = nullptr;
-    service_ = std::make_unique<TokenizerServiceImpl>(*tokenizer_, chat_template, identity_, options);
+    service_ =
+        std::make_unique<TokenizerServiceImpl>(*tokenizer_, chat_template, identity_, options);
     ServerOptions server_options;
     server_options.listen_addresses = {"127.0.0.1:0"};
     PHYLLO_ASSERT_OK_AND_ASSIGN(
-        server_, Server::Start(server_options, {{service_.get(), tokenizer::v1::TokenizerService::service_full_name()}}, metrics_));
+        server_,
+        Server::Start(server_options,
+                      {{service_.get(), tokenizer::v1::TokenizerService::service_full_name()}},
+                      metrics_));
     stub_ = tokenizer::v1::TokenizerService::NewStub(CreateChannel(server_->addresses()[0]));
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   }
@@ -95,7 +100,8 @@ TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenIdIsOutsideVocabulary) {
   request.add_token_ids(static_cast<int32_t>(tokenizer_->vocab_size()));
   tokenizer::v1::DecodeResponse response;
   EXPECT_THAT(FromGrpcStatus(stub_->Decode(&context_, request, &response)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(std::to_string(tokenizer_->vocab_size()))));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(std::to_string(tokenizer_->vocab_size()))));
 }
 
 TEST_F(TokenizerServiceTest, StreamsWholeCharactersOneResponseForEachRequest) {
@@ -109,7 +115,8 @@ TEST_F(TokenizerServiceTest, StreamsWholeCharactersOneResponseForEachRequest) {
     ASSERT_TRUE(stream->Write(request));
     DecodeStreamResponse response;
     ASSERT_TRUE(stream->Read(&response));
-    EXPECT_EQ(response.text_delta().find("\xEF\xBF\xBD"), std::string::npos) << "a broken character";
+    EXPECT_EQ(response.text_delta().find("\xEF\xBF\xBD"), std::string::npos)
+        << "a broken character";
     text += response.text_delta();
   }
   PHYLLO_EXPECT_OK(FromGrpcStatus(stream->Finish()));
@@ -143,7 +150,8 @@ TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenOptionsComeTwice) {
   ASSERT_TRUE(stream->Read(&response));
   ASSERT_TRUE(stream->Write(request));
   EXPECT_FALSE(stream->Read(&response));
-  EXPECT_THAT(FromGrpcStatus(stream->Finish()), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("options")));
+  EXPECT_THAT(FromGrpcStatus(stream->Finish()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("options")));
 }
 
 TEST_F(TokenizerServiceTest, RendersChatWithControlTokensOnlyFromTemplate) {
@@ -164,13 +172,15 @@ TEST_F(TokenizerServiceTest, RendersChatWithControlTokensOnlyFromTemplate) {
 TEST_F(TokenizerServiceTest, ReturnsFailedPreconditionWithoutChatTemplate) {
   Start(nullptr);
   tokenizer::v1::RenderChatResponse response;
-  EXPECT_THAT(FromGrpcStatus(stub_->RenderChat(&context_, tokenizer::v1::RenderChatRequest(), &response)),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no chat template")));
+  EXPECT_THAT(
+      FromGrpcStatus(stub_->RenderChat(&context_, tokenizer::v1::RenderChatRequest(), &response)),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no chat template")));
 }
 
 TEST_F(TokenizerServiceTest, DescribesItself) {
   tokenizer::v1::GetInfoResponse response;
-  PHYLLO_ASSERT_OK(FromGrpcStatus(stub_->GetInfo(&context_, tokenizer::v1::GetInfoRequest(), &response)));
+  PHYLLO_ASSERT_OK(
+      FromGrpcStatus(stub_->GetInfo(&context_, tokenizer::v1::GetInfoRequest(), &response)));
   EXPECT_EQ(response.vocab_size(), tokenizer_->vocab_size());
   EXPECT_TRUE(response.has_chat_template());
   EXPECT_EQ(response.max_text_bytes(), 1000);

@@ -8,15 +8,16 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
-#include "grpc/health/v1/health.grpc.pb.h"
 
 namespace phyllo {
 
-// One state for the empty name and for a fixed list of service names; NOT_SERVING until told otherwise. gRPC's own health service is not used
-// for two reasons: it says SERVING from the first moment, and its watchers keep a draining server alive until the drain times out.
-// Thread-safe; runs on gRPC's callback threads, so it answers while every handler thread is busy.
+// One state for the empty name and for a fixed list of service names; NOT_SERVING until told
+// otherwise. gRPC's own health service is not used for two reasons: it says SERVING from the first
+// moment, and its watchers keep a draining server alive until the drain times out. Thread-safe;
+// runs on gRPC's callback threads, so it answers while every handler thread is busy.
 class HealthService final : public grpc::health::v1::Health::CallbackService {
  public:
   explicit HealthService(std::vector<std::string> service_names);
@@ -29,11 +30,14 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
   void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The state of `request`'s service; NOT_FOUND if the server has no such service.
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context, const grpc::health::v1::HealthCheckRequest* request,
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
+                                  const grpc::health::v1::HealthCheckRequest* request,
                                   grpc::health::v1::HealthCheckResponse* response) override;
-  // The state now and after every change; SERVICE_UNKNOWN, and no end, if the server has no such service.
+  // The state now and after every change; SERVICE_UNKNOWN, and no end, if the server has no such
+  // service.
   grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* Watch(
-      grpc::CallbackServerContext* context, const grpc::health::v1::HealthCheckRequest* request) override;
+      grpc::CallbackServerContext* context,
+      const grpc::health::v1::HealthCheckRequest* request) override;
 
  private:
   class Watcher;

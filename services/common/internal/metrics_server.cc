@@ -13,7 +13,8 @@ namespace {
 
 constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 
-// Called by civetweb in one of its threads. Answers GET and HEAD; returns the HTTP status, which is civetweb's convention.
+// Called by civetweb in one of its threads. Answers GET and HEAD; returns the HTTP status, which is
+// civetweb's convention.
 int HandleScrape(mg_connection* connection, void* registry) {
   const absl::string_view method = mg_get_request_info(connection)->request_method;
   if (method != "GET" && method != "HEAD") {
@@ -26,7 +27,8 @@ int HandleScrape(mg_connection* connection, void* registry) {
   return 200;
 }
 
-// The port "/metrics" has no pages beside it: civetweb's own file serving is off without a document root, this makes it a plain 404.
+// The port "/metrics" has no pages beside it: civetweb's own file serving is off without a document
+// root, this makes it a plain 404.
 int HandleOther(mg_connection* connection, void*) {
   mg_send_http_error(connection, 404, "%s", "only /metrics is here");
   return 404;
@@ -34,10 +36,12 @@ int HandleOther(mg_connection* connection, void*) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, const MetricRegistry& registry) {
+absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
+    const std::string& address, const MetricRegistry& registry) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon + 1 == address.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("metrics address \"", address, "\" is not host:port"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("metrics address \"", address, "\" is not host:port"));
   }
   const std::string host = address.substr(0, colon);
   const std::string port_only = address.substr(colon + 1);
@@ -48,14 +52,16 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::s
   auto server = std::unique_ptr<MetricsServer>(new MetricsServer());
   server->context_ = mg_start(&callbacks, nullptr, options);
   if (server->context_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on metrics address \"", address, "\""));
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on metrics address \"", address, "\""));
   }
   std::array<mg_server_port, 1> port = {};
   if (mg_get_server_ports(server->context_, static_cast<int>(port.size()), port.data()) < 1) {
     return absl::InternalError("civetweb does not say which port it bound");
   }
   server->address_ = absl::StrCat(host.empty() ? "0.0.0.0" : host, ":", port[0].port);
-  mg_set_request_handler(server->context_, "/metrics$", HandleScrape, const_cast<MetricRegistry*>(&registry));
+  mg_set_request_handler(server->context_, "/metrics$", HandleScrape,
+                         const_cast<MetricRegistry*>(&registry));
   mg_set_request_handler(server->context_, "/", HandleOther, nullptr);
   return server;
 }

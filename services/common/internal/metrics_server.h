@@ -12,12 +12,15 @@ struct mg_context;
 
 namespace phyllo {
 
-// Serves one registry on one address with two threads of its own; any other path is 404. Stops in its destructor. Thread-safe.
+// Serves one registry on one address with two threads of its own; any other path is 404. Stops in
+// its destructor. Thread-safe.
 class MetricsServer {
  public:
-  // `address` is "host:port" or ":port" with a numeric host ("[::1]:9090" for IPv6); port 0 takes a free one. Borrows `registry`.
-  // INVALID_ARGUMENT if the address cannot be read, UNAVAILABLE if it cannot be bound.
-  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address, const MetricRegistry& registry);
+  // `address` is "host:port" or ":port" with a numeric host ("[::1]:9090" for IPv6); port 0 takes a
+  // free one. Borrows `registry`. INVALID_ARGUMENT if the address cannot be read, UNAVAILABLE if it
+  // cannot be bound.
+  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address,
+                                                              const MetricRegistry& registry);
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

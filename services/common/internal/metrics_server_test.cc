@@ -16,8 +16,9 @@ using ::testing::HasSubstr;
 std::string Get(const std::string& address, const std::string& path) {
   const size_t colon = address.rfind(':');
   char error[256] = "";
-  mg_connection* const connection = mg_download(address.substr(0, colon).c_str(), std::stoi(address.substr(colon + 1)), 0, error,
-                                                sizeof(error), "GET %s HTTP/1.0\r\n\r\n", path.c_str());
+  mg_connection* const connection =
+      mg_download(address.substr(0, colon).c_str(), std::stoi(address.substr(colon + 1)), 0, error,
+                  sizeof(error), "GET %s HTTP/1.0\r\n\r\n", path.c_str());
   if (connection == nullptr) return error;
   std::string answer = std::to_string(mg_get_response_info(connection)->status_code) + "\n";
   char buffer[4096];
@@ -45,12 +46,14 @@ TEST(MetricsServerTest, AnswersNotFoundForOtherPaths) {
 TEST(MetricsServerTest, ReturnsUnavailableWhenPortIsTaken) {
   MetricRegistry metrics;
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto first, MetricsServer::Start("127.0.0.1:0", metrics));
-  EXPECT_THAT(MetricsServer::Start(first->address(), metrics), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(first->address())));
+  EXPECT_THAT(MetricsServer::Start(first->address(), metrics),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(first->address())));
 }
 
 TEST(MetricsServerTest, RejectsAddressWithoutPort) {
   MetricRegistry metrics;
-  EXPECT_THAT(MetricsServer::Start("localhost", metrics), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(MetricsServer::Start("localhost", metrics),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

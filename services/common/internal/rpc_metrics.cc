@@ -20,10 +20,12 @@ struct RpcFamilies {
   prometheus::Gauge* running;
 };
 
-// One per RPC, used by one thread at a time. Counts when the status goes out, which happens exactly once, also for cancelled calls.
+// One per RPC, used by one thread at a time. Counts when the status goes out, which happens exactly
+// once, also for cancelled calls.
 class RpcCounter final : public grpc::experimental::Interceptor {
  public:
-  RpcCounter(const RpcFamilies& families, absl::string_view method) : families_(families), method_(method) {
+  RpcCounter(const RpcFamilies& families, absl::string_view method)
+      : families_(families), method_(method) {
     families_.running->Increment();
   }
   ~RpcCounter() override { families_.running->Decrement(); }
@@ -31,8 +33,10 @@ class RpcCounter final : public grpc::experimental::Interceptor {
   void Intercept(InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
       const auto code = static_cast<absl::StatusCode>(methods->GetSendStatus().error_code());
-      families_.finished->Add({{"method", method_}, {"code", absl::StatusCodeToString(code)}}).Increment();
-      families_.seconds->Add({{"method", method_}}, LatencyBuckets()).Observe(std::chrono::duration<double>(Clock::now() - start_).count());
+      families_.finished->Add({{"method", method_}, {"code", absl::StatusCodeToString(code)}})
+          .Increment();
+      families_.seconds->Add({{"method", method_}}, LatencyBuckets())
+          .Observe(std::chrono::duration<double>(Clock::now() - start_).count());
     }
     methods->Proceed();
   }
@@ -47,7 +51,8 @@ class RpcCounterFactory final : public grpc::experimental::ServerInterceptorFact
  public:
   explicit RpcCounterFactory(const RpcFamilies& families) : families_(families) {}
 
-  grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* info) override {
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo* info) override {
     return new RpcCounter(families_, info->method());
   }
 
@@ -57,11 +62,14 @@ class RpcCounterFactory final : public grpc::experimental::ServerInterceptorFact
 
 }  // namespace
 
-std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> CreateRpcMetrics(MetricRegistry& metrics) {
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> CreateRpcMetrics(
+    MetricRegistry& metrics) {
   return std::make_unique<RpcCounterFactory>(RpcFamilies{
       &metrics.AddCounterFamily("phyllo_rpc_total", "RPCs finished, by method and status code."),
-      &metrics.AddHistogramFamily("phyllo_rpc_seconds", "Time from the arrival of an RPC to its status, by method."),
-      &metrics.AddGauge("phyllo_rpc_running", "RPCs being handled, streams and health checks included."),
+      &metrics.AddHistogramFamily("phyllo_rpc_seconds",
+                                  "Time from the arrival of an RPC to its status, by method."),
+      &metrics.AddGauge("phyllo_rpc_running",
+                        "RPCs being handled, streams and health checks included."),
   });
 }
 

@@ -9,8 +9,10 @@
 
 namespace phyllo {
 
-// Families phyllo_rpc_total{method,code}, phyllo_rpc_seconds{method} and phyllo_rpc_running. Borrows `metrics`.
-std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> CreateRpcMetrics(MetricRegistry& metrics);
+// Families phyllo_rpc_total{method,code}, phyllo_rpc_seconds{method} and phyllo_rpc_running.
+// Borrows `metrics`.
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> CreateRpcMetrics(
+    MetricRegistry& metrics);
 
 }  // namespace phyllo
 

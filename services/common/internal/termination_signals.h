@@ -9,9 +9,11 @@
 
 namespace phyllo {
 
-// Must be the first object of main: it blocks both signals in the calling thread, whose children inherit the mask, and waits for them in a
-// thread of its own. Until WaitForFirst() is called a signal ends the process at once (a start-up has nothing to drain); from then on the
-// first signal is an orderly stop and the second one ends the process at once, with exit code 128 + signal. Thread-safe.
+// Must be the first object of main: it blocks both signals in the calling thread, whose children
+// inherit the mask, and waits for them in a thread of its own. Until WaitForFirst() is called a
+// signal ends the process at once (a start-up has nothing to drain); from then on the first signal
+// is an orderly stop and the second one ends the process at once, with exit code 128 + signal.
+// Thread-safe.
 class TerminationSignals {
  public:
   TerminationSignals();

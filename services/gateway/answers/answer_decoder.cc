@@ -1,5 +1,6 @@
-// Every request on the stream is answered by exactly one response. Requests are written ahead of their responses in small groups: one round trip
-// a group, and never so many that both sides could wait for each other to read.
+// Every request on the stream is answered by exactly one response. Requests are written ahead of
+// their responses in small groups: one round trip a group, and never so many that both sides could
+// wait for each other to read.
 #include "services/gateway/answers/answer_decoder.h"
 
 #include <algorithm>
@@ -19,14 +20,15 @@ constexpr int64_t kMaxRequestsAhead = 32;
 
 }  // namespace
 
-AnswerDecoder::AnswerDecoder(tokenizer::v1::TokenizerService::Stub& stub, const grpc::ServerContext& parent,
-                             const AnswerDecoderOptions& options)
+AnswerDecoder::AnswerDecoder(tokenizer::v1::TokenizerService::Stub& stub,
+                             const grpc::ServerContext& parent, const AnswerDecoderOptions& options)
     : one_by_one_(!options.stop_sequences.empty()),
       matcher_(options.stop_sequences, options.include_stop_sequence),
       context_(grpc::ClientContext::FromServerContext(parent)),
       stream_(stub.DecodeStream(context_.get())) {
   stream_options_.set_skip_special_tokens(options.skip_special_tokens);
-  stream_options_.mutable_prompt_tail_token_ids()->Add(options.prompt_tail_token_ids.begin(), options.prompt_tail_token_ids.end());
+  stream_options_.mutable_prompt_tail_token_ids()->Add(options.prompt_tail_token_ids.begin(),
+                                                       options.prompt_tail_token_ids.end());
 }
 
 AnswerDecoder::~AnswerDecoder() {
@@ -38,22 +40,26 @@ AnswerDecoder::~AnswerDecoder() {
   stream_->Finish();
 }
 
-absl::StatusOr<DecodedTokens> AnswerDecoder::Append(absl::Span<const int32_t> token_ids, absl::Span<const int32_t> lookup_token_ids) {
+absl::StatusOr<DecodedTokens> AnswerDecoder::Append(absl::Span<const int32_t> token_ids,
+                                                    absl::Span<const int32_t> lookup_token_ids) {
   DecodedTokens decoded;
   const int64_t ids_per_request = one_by_one_ ? 1 : std::max<int64_t>(token_ids.size(), 1);
   for (size_t begin = 0; (begin < token_ids.size() || begin == 0) && !stopped();) {
     int64_t request_count = 0;
     do {
-      PHYLLO_RETURN_IF_ERROR(Write(token_ids.subspan(begin, ids_per_request), std::exchange(lookup_token_ids, {}), false));
+      PHYLLO_RETURN_IF_ERROR(Write(token_ids.subspan(begin, ids_per_request),
+                                   std::exchange(lookup_token_ids, {}), false));
       begin += ids_per_request;
       ++request_count;
     } while (begin < token_ids.size() && request_count < kMaxRequestsAhead);
     for (; request_count > 0; --request_count) {
       PHYLLO_ASSIGN_OR_RETURN(DecodeStreamResponse response, Read());
-      for (std::string& token : *response.mutable_lookup_tokens()) decoded.lookup_tokens.push_back(std::move(token));
+      for (std::string& token : *response.mutable_lookup_tokens())
+        decoded.lookup_tokens.push_back(std::move(token));
       if (stopped()) continue;  // Answers to ids that come after the stop.
       decoded.text += matcher_.Append(response.text_delta());
-      for (std::string& token : *response.mutable_tokens()) decoded.tokens.push_back(std::move(token));
+      for (std::string& token : *response.mutable_tokens())
+        decoded.tokens.push_back(std::move(token));
     }
   }
   decoded.used_count = static_cast<int64_t>(decoded.tokens.size());
@@ -71,7 +77,8 @@ absl::StatusOr<std::string> AnswerDecoder::Finish() {
   return text + matcher_.Finish();
 }
 
-absl::Status AnswerDecoder::Write(absl::Span<const int32_t> token_ids, absl::Span<const int32_t> lookup_token_ids, bool finish) {
+absl::Status AnswerDecoder::Write(absl::Span<const int32_t> token_ids,
+                                  absl::Span<const int32_t> lookup_token_ids, bool finish) {
   DecodeStreamRequest request;
   if (!std::exchange(options_sent_, true)) *request.mutable_options() = stream_options_;
   request.mutable_token_ids()->Add(token_ids.begin(), token_ids.end());

@@ -1,4 +1,5 @@
-// Generated ids to the text of the answer: a DecodeStream of the tokenizer service and the stop matcher behind it.
+// Generated ids to the text of the answer: a DecodeStream of the tokenizer service and the stop
+// matcher behind it.
 #ifndef PHYLLO_SERVICES_GATEWAY_ANSWERS_ANSWER_DECODER_H_
 #define PHYLLO_SERVICES_GATEWAY_ANSWERS_ANSWER_DECODER_H_
 
@@ -28,43 +29,51 @@ struct AnswerDecoderOptions {
 
 // What Append settled.
 struct DecodedTokens {
-  std::string text;  // Valid UTF-8, to be given out.
+  std::string text;        // Valid UTF-8, to be given out.
   int64_t used_count = 0;  // Of the ids: all, or up to the one that completed a stop sequence.
   std::vector<std::string> tokens;         // Bytes of the used ids [used_count].
   std::vector<std::string> lookup_tokens;  // Bytes of the lookup ids, in order.
 };
 
-// Owns the stream; cancels it if it dies before Finish. Whether and where a stop sequence ends the answer does not depend on how ids are grouped
-// into calls of Append. Errors are the client's status: UNAVAILABLE names the tokenizer. Thread-compatible.
+// Owns the stream; cancels it if it dies before Finish. Whether and where a stop sequence ends the
+// answer does not depend on how ids are grouped into calls of Append. Errors are the client's
+// status: UNAVAILABLE names the tokenizer. Thread-compatible.
 class AnswerDecoder {
  public:
   // `parent` is the client's call: its end ends this stream. Borrows `stub`.
-  AnswerDecoder(tokenizer::v1::TokenizerService::Stub& stub, const grpc::ServerContext& parent, const AnswerDecoderOptions& options);
+  AnswerDecoder(tokenizer::v1::TokenizerService::Stub& stub, const grpc::ServerContext& parent,
+                const AnswerDecoderOptions& options);
   ~AnswerDecoder();
   AnswerDecoder(const AnswerDecoder&) = delete;
   AnswerDecoder& operator=(const AnswerDecoder&) = delete;
 
   // The next ids, and ids whose bytes are wanted beside the text. Not after stopped() or Finish.
-  absl::StatusOr<DecodedTokens> Append(absl::Span<const int32_t> token_ids, absl::Span<const int32_t> lookup_token_ids);
+  absl::StatusOr<DecodedTokens> Append(absl::Span<const int32_t> token_ids,
+                                       absl::Span<const int32_t> lookup_token_ids);
 
-  // No more ids come: returns the text that was held back, and ends the stream. It may still complete a stop sequence.
+  // No more ids come: returns the text that was held back, and ends the stream. It may still
+  // complete a stop sequence.
   absl::StatusOr<std::string> Finish();
 
   // Index of the stop sequence that ended the text, if one did.
   std::optional<int64_t> stopped() const { return matcher_.matched(); }
 
  private:
-  absl::Status Write(absl::Span<const int32_t> token_ids, absl::Span<const int32_t> lookup_token_ids, bool finish);
+  absl::Status Write(absl::Span<const int32_t> token_ids,
+                     absl::Span<const int32_t> lookup_token_ids, bool finish);
   absl::StatusOr<tokenizer::v1::DecodeStreamResponse> Read();
   absl::Status BrokenStream();
 
-  const bool one_by_one_;  // There are stop sequences: each id is a request of its own, so that it is known which one completed a match.
+  const bool one_by_one_;  // There are stop sequences: each id is a request of its own, so that it
+                           // is known which one completed a match.
   StopMatcher matcher_;
   tokenizer::v1::DecodeStreamOptions stream_options_;
   bool options_sent_ = false;
   bool ended_ = false;
   const std::unique_ptr<grpc::ClientContext> context_;
-  std::unique_ptr<grpc::ClientReaderWriter<tokenizer::v1::DecodeStreamRequest, tokenizer::v1::DecodeStreamResponse>> stream_;
+  std::unique_ptr<grpc::ClientReaderWriter<tokenizer::v1::DecodeStreamRequest,
+                                           tokenizer::v1::DecodeStreamResponse>>
+      stream_;
 };
 
 }  // namespace phyllo

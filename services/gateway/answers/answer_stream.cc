@@ -51,9 +51,11 @@ void FillTokens(std::vector<std::string> tokens, RepeatedPtrField<PositionLogpro
 
 }  // namespace
 
-AnswerStream::AnswerStream(const AnswerStreamOptions& options, tokenizer::v1::TokenizerService::Stub& tokenizer,
+AnswerStream::AnswerStream(const AnswerStreamOptions& options,
+                           tokenizer::v1::TokenizerService::Stub& tokenizer,
                            const grpc::ServerContext& parent)
-    : options_(options), decoder_(tokenizer, parent, DecoderOptions(options.request, options.prompt)) {}
+    : options_(options),
+      decoder_(tokenizer, parent, DecoderOptions(options.request, options.prompt)) {}
 
 absl::Status AnswerStream::Begin() {
   if (!options_.request.wire->output().echo_prompt()) return absl::OkStatus();
@@ -91,9 +93,11 @@ absl::Status AnswerStream::End(const transformer::v1::GenerateFinished& finished
   if (ended_) return absl::OkStatus();
   ended_ = true;
   transformer_finished_ = finished;
-  RepeatedPtrField<PositionLogprobs>& prompt_logprobs = *transformer_finished_.mutable_prompt_logprobs();
+  RepeatedPtrField<PositionLogprobs>& prompt_logprobs =
+      *transformer_finished_.mutable_prompt_logprobs();
   if (!prompt_logprobs.empty()) {
-    PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded, decoder_.Append({}, TokenIdsOf(prompt_logprobs)));
+    PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded,
+                            decoder_.Append({}, TokenIdsOf(prompt_logprobs)));
     FillTokens(std::move(decoded.lookup_tokens), prompt_logprobs);
   }
   gateway::v1::Delta rest;
@@ -119,13 +123,17 @@ absl::Status AnswerStream::SendFinished(const gateway::v1::ResolvedParameters& r
   usage.set_generated_token_count(trace.generated_token_count);
   usage.set_truncated_token_count(trace.truncated_token_count);
 
-  // Queue, prefill and decode as the transformer measured them; it is not asked when a stop sequence ends the answer.
-  common::v1::LatencyBreakdown& latency = *finished.mutable_latency() = transformer_finished_.latency();
+  // Queue, prefill and decode as the transformer measured them; it is not asked when a stop
+  // sequence ends the answer.
+  common::v1::LatencyBreakdown& latency = *finished.mutable_latency() =
+      transformer_finished_.latency();
   *latency.mutable_tokenize() = ToProtoDuration(trace.tokenize_time);
   *latency.mutable_embed() = ToProtoDuration(trace.embed_time);
   if (trace.time_to_first_token.has_value()) {
     *latency.mutable_time_to_first_token() = ToProtoDuration(*trace.time_to_first_token);
-    if (!latency.has_decode()) *latency.mutable_decode() = ToProtoDuration(*trace.time_to_last_token - *trace.time_to_first_token);
+    if (!latency.has_decode())
+      *latency.mutable_decode() =
+          ToProtoDuration(*trace.time_to_last_token - *trace.time_to_first_token);
   }
   *latency.mutable_total() = ToProtoDuration(trace.since_arrival.Elapsed());
   *finished.mutable_resolved() = resolved;
@@ -142,14 +150,16 @@ absl::Status AnswerStream::Flush() {
     stop_token_id_ = text_ids.back();
     text_ids.remove_suffix(1);
   }
-  PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded, decoder_.Append(text_ids, TokenIdsOf(delta.logprobs())));
+  PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded,
+                          decoder_.Append(text_ids, TokenIdsOf(delta.logprobs())));
   FillTokens(std::move(decoded.lookup_tokens), *delta.mutable_logprobs());
   if (decoder_.stopped().has_value()) {
     // What the transformer generated beyond the stop is not part of the answer.
     const auto used = static_cast<int>(decoded.used_count);
     options_.trace.generated_token_count -= delta.token_ids_size() - used;
     delta.mutable_token_ids()->Truncate(used);
-    if (delta.logprobs_size() > used) delta.mutable_logprobs()->DeleteSubrange(used, delta.logprobs_size() - used);
+    if (delta.logprobs_size() > used)
+      delta.mutable_logprobs()->DeleteSubrange(used, delta.logprobs_size() - used);
     stop_token_id_.reset();
     ended_ = true;
   }
@@ -159,7 +169,8 @@ absl::Status AnswerStream::Flush() {
 }
 
 absl::Status AnswerStream::SendDelta(gateway::v1::Delta delta) {
-  if (delta.text().empty() && delta.token_ids().empty() && delta.logprobs().empty()) return absl::OkStatus();
+  if (delta.text().empty() && delta.token_ids().empty() && delta.logprobs().empty())
+    return absl::OkStatus();
   gateway::v1::GenerateResponse message;
   message.mutable_delta()->Swap(&delta);
   return options_.sink.Send(std::move(message));

@@ -13,8 +13,8 @@
 #include "services/gateway/answers/answer_decoder.h"
 #include "services/gateway/answers/response_sink.h"
 #include "services/gateway/requests/gateway_metrics.h"
-#include "services/gateway/requests/prompt.h"
 #include "services/gateway/requests/generation_request.h"
+#include "services/gateway/requests/prompt.h"
 
 namespace phyllo {
 
@@ -27,12 +27,14 @@ struct AnswerStreamOptions {
   GenerationTrace& trace;
 };
 
-// Takes tokens as they come, decodes them, looks for the end, sends deltas, and in the end the final message. Everything of an answer that depends
-// on tokens does so by their order alone, not by how they are grouped. Thread-compatible.
+// Takes tokens as they come, decodes them, looks for the end, sends deltas, and in the end the
+// final message. Everything of an answer that depends on tokens does so by their order alone, not
+// by how they are grouped. Thread-compatible.
 class AnswerStream {
  public:
   // `tokenizer` is the one that decodes this answer.
-  AnswerStream(const AnswerStreamOptions& options, tokenizer::v1::TokenizerService::Stub& tokenizer, const grpc::ServerContext& parent);
+  AnswerStream(const AnswerStreamOptions& options, tokenizer::v1::TokenizerService::Stub& tokenizer,
+               const grpc::ServerContext& parent);
 
   // Sends the prompt's text if it is to be repeated.
   absl::Status Begin();
@@ -41,7 +43,8 @@ class AnswerStream {
   // The transformer is done. Sends what was held back.
   absl::Status End(const transformer::v1::GenerateFinished& finished);
 
-  // True after End, and when a stop sequence has ended the answer: the transformer is not needed any more.
+  // True after End, and when a stop sequence has ended the answer: the transformer is not needed
+  // any more.
   bool ended() const { return ended_; }
 
   // Sends the final message; `resolved` says what the answer was computed with.

@@ -1,4 +1,5 @@
-// Where the messages of a generation go: to a stream, or together into one answer. There is one generation path for both.
+// Where the messages of a generation go: to a stream, or together into one answer. There is one
+// generation path for both.
 #ifndef PHYLLO_SERVICES_GATEWAY_ANSWERS_RESPONSE_SINK_H_
 #define PHYLLO_SERVICES_GATEWAY_ANSWERS_RESPONSE_SINK_H_
 
@@ -24,13 +25,15 @@ class ResponseSink {
 // Numbers messages and writes them to the client. Borrows its arguments.
 class StreamSink final : public ResponseSink {
  public:
-  StreamSink(grpc::ServerContext& context, grpc::ServerWriter<gateway::v1::GenerateResponse>& writer, StallWatch& stall_watch)
+  StreamSink(grpc::ServerContext& context,
+             grpc::ServerWriter<gateway::v1::GenerateResponse>& writer, StallWatch& stall_watch)
       : context_(context), writer_(writer), stall_watch_(stall_watch) {}
 
   absl::Status Send(gateway::v1::GenerateResponse message) override {
     message.set_sequence_number(next_number_++);
     const StallWatch::Guard guard(stall_watch_, context_);
-    return writer_.Write(message) ? absl::OkStatus() : absl::CancelledError("the client is gone, or reads too slowly");
+    return writer_.Write(message) ? absl::OkStatus()
+                                  : absl::CancelledError("the client is gone, or reads too slowly");
   }
 
  private:

@@ -14,7 +14,8 @@ StallWatch::~StallWatch() {
   thread_.join();
 }
 
-StallWatch::Guard::Guard(StallWatch& watch, grpc::ServerContext& context) : watch_(watch), id_(watch.Add(context)) {}
+StallWatch::Guard::Guard(StallWatch& watch, grpc::ServerContext& context)
+    : watch_(watch), id_(watch.Add(context)) {}
 
 StallWatch::Guard::~Guard() { watch_.Remove(id_); }
 
@@ -35,7 +36,8 @@ void StallWatch::WatchForever() {
     // A write that begins now is looked at no later than half a limit after it is overdue.
     mutex_.AwaitWithTimeout(absl::Condition(&stop_), limit_ / 2);
     while (!writes_.empty() && writes_.begin()->second.since.Elapsed() >= limit_) {
-      // Under the lock, so that the call cannot end meanwhile. TryCancel only marks the call; it does not call back.
+      // Under the lock, so that the call cannot end meanwhile. TryCancel only marks the call; it
+      // does not call back.
       writes_.begin()->second.context->TryCancel();
       writes_.erase(writes_.begin());
     }

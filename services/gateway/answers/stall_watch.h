@@ -15,8 +15,9 @@
 
 namespace phyllo {
 
-// A write to a client blocks its handler thread while the client's flow-control window is full. This object's one thread cancels calls whose write
-// has been blocked for longer than the limit; the write then fails. Thread-safe. Outlives its guards.
+// A write to a client blocks its handler thread while the client's flow-control window is full.
+// This object's one thread cancels calls whose write has been blocked for longer than the limit;
+// the write then fails. Thread-safe. Outlives its guards.
 class StallWatch {
  public:
   explicit StallWatch(absl::Duration limit);

@@ -1,4 +1,5 @@
-// Invariant between calls: held_ is the longest suffix of the text so far that is a proper prefix of a stop sequence, and state_ its node.
+// Invariant between calls: held_ is the longest suffix of the text so far that is a proper prefix
+// of a stop sequence, and state_ its node.
 #include "services/gateway/answers/stop_matcher.h"
 
 #include <algorithm>
@@ -6,8 +7,10 @@
 
 namespace phyllo {
 
-StopMatcher::StopMatcher(const std::vector<std::string>& stop_sequences, bool include_match) : include_match_(include_match), nodes_(1) {
-  for (size_t i = 0; i < stop_sequences.size(); ++i) AddSequence(stop_sequences[i], static_cast<int32_t>(i));
+StopMatcher::StopMatcher(const std::vector<std::string>& stop_sequences, bool include_match)
+    : include_match_(include_match), nodes_(1) {
+  for (size_t i = 0; i < stop_sequences.size(); ++i)
+    AddSequence(stop_sequences[i], static_cast<int32_t>(i));
   LinkFallbacks();
 }
 
@@ -51,9 +54,12 @@ void StopMatcher::LinkFallbacks() {
   };
   std::vector<Edge> edges;
   edges.reserve(children_.size());
-  for (const auto& [key, child] : children_) edges.push_back({static_cast<int32_t>(key / 256), static_cast<uint8_t>(key % 256), child});
+  for (const auto& [key, child] : children_)
+    edges.push_back({static_cast<int32_t>(key / 256), static_cast<uint8_t>(key % 256), child});
   // A fallback is less deep than its node, so depth by depth everything that is needed is there.
-  std::sort(edges.begin(), edges.end(), [this](const Edge& a, const Edge& b) { return nodes_[a.child].depth < nodes_[b.child].depth; });
+  std::sort(edges.begin(), edges.end(), [this](const Edge& a, const Edge& b) {
+    return nodes_[a.child].depth < nodes_[b.child].depth;
+  });
   for (const Edge& edge : edges) {
     Node& node = nodes_[edge.child];
     node.fallback = edge.parent == 0 ? 0 : Step(nodes_[edge.parent].fallback, edge.byte);

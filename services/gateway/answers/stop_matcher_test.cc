@@ -75,11 +75,13 @@ TEST(StopMatcherTest, FindsSequenceThatOverlapsItself) {
 }
 
 // What the matcher must do, said the slow way.
-std::string Reference(const std::string& text, const std::vector<std::string>& stops, bool include) {
+std::string Reference(const std::string& text, const std::vector<std::string>& stops,
+                      bool include) {
   for (size_t end = 1; end <= text.size(); ++end) {
     size_t longest = 0;
     for (const std::string& stop : stops) {
-      if (stop.size() <= end && text.compare(end - stop.size(), stop.size(), stop) == 0) longest = std::max(longest, stop.size());
+      if (stop.size() <= end && text.compare(end - stop.size(), stop.size(), stop) == 0)
+        longest = std::max(longest, stop.size());
     }
     if (longest > 0) return text.substr(0, include ? end : end - longest);
   }
@@ -99,14 +101,16 @@ TEST(StopMatcherTest, StopsAtSameByteHoweverTextIsCut) {
     const int letters = 2 + static_cast<int>(random() % 3);
     const std::string text = random_text(static_cast<int>(random() % 60), letters);
     std::vector<std::string> stops;
-    for (int i = 0; i < 1 + static_cast<int>(random() % 4); ++i) stops.push_back(random_text(1 + static_cast<int>(random() % 8), letters));
+    for (int i = 0; i < 1 + static_cast<int>(random() % 4); ++i)
+      stops.push_back(random_text(1 + static_cast<int>(random() % 8), letters));
     const bool include = random() % 2 == 0;
     StopMatcher matcher(stops, include);
     std::string out;
     for (size_t begin = 0; begin < text.size();) {
       const size_t size = 1 + random() % 7;
       out += matcher.Append(absl::string_view(text).substr(begin, size));
-      EXPECT_EQ(text.compare(0, out.size(), out), 0) << "text that is given out is never taken back";
+      EXPECT_EQ(text.compare(0, out.size(), out), 0)
+          << "text that is given out is never taken back";
       begin += size;
     }
     out += matcher.Finish();

@@ -32,8 +32,9 @@ const common::v1::ServerInfo& BackendState::server() const {
 
 absl::Status ServiceUnavailable(BackendKind kind) {
   const std::string service(BackendKindName(kind));
-  return WithReason(absl::UnavailableError(absl::StrCat("the ", service, " service is unavailable")),
-                    {"SERVICE_UNAVAILABLE", {{"service", service}}});
+  return WithReason(
+      absl::UnavailableError(absl::StrCat("the ", service, " service is unavailable")),
+      {"SERVICE_UNAVAILABLE", {{"service", service}}});
 }
 
 absl::Status BackendCallStatus(BackendKind kind, const absl::Status& status) {
@@ -51,7 +52,9 @@ absl::Status BackendCallStatus(BackendKind kind, const absl::Status& status) {
       break;
   }
   absl::Status named(status.code(), absl::StrCat(BackendKindName(kind), ": ", status.message()));
-  status.ForEachPayload([&named](absl::string_view type_url, const absl::Cord& payload) { named.SetPayload(type_url, payload); });
+  status.ForEachPayload([&named](absl::string_view type_url, const absl::Cord& payload) {
+    named.SetPayload(type_url, payload);
+  });
   return named;
 }
 

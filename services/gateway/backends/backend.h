@@ -15,7 +15,8 @@
 namespace phyllo {
 
 enum class BackendKind { kTokenizer, kEmbedding, kTransformer };
-inline constexpr std::array<BackendKind, 3> kAllBackendKinds = {BackendKind::kTokenizer, BackendKind::kEmbedding, BackendKind::kTransformer};
+inline constexpr std::array<BackendKind, 3> kAllBackendKinds = {
+    BackendKind::kTokenizer, BackendKind::kEmbedding, BackendKind::kTransformer};
 
 // "tokenizer", "embedding", "transformer".
 absl::string_view BackendKindName(BackendKind kind);
@@ -23,7 +24,8 @@ absl::string_view BackendKindName(BackendKind kind);
 // A plain value: one server as its last answer described it.
 struct BackendState {
   BackendKind kind = BackendKind::kTokenizer;
-  // "tokenizer #2": the second address of its flag. For messages to clients, which do not learn addresses from errors.
+  // "tokenizer #2": the second address of its flag. For messages to clients, which do not learn
+  // addresses from errors.
   std::string name;
   std::string address;
   // UNAVAILABLE until the first answer of GetInfo and after an answer that failed.
@@ -42,8 +44,9 @@ struct BackendState {
 // UNAVAILABLE: no server of that kind answers. The message and the ErrorInfo name the service.
 absl::Status ServiceUnavailable(BackendKind kind);
 
-// The status of a call to a backend as the client gets it. UNAVAILABLE, and CANCELLED that did not come from the client, become
-// ServiceUnavailable; other codes pass with their details, the message with the service's name before it unless it is about the request.
+// The status of a call to a backend as the client gets it. UNAVAILABLE, and CANCELLED that did not
+// come from the client, become ServiceUnavailable; other codes pass with their details, the message
+// with the service's name before it unless it is about the request.
 absl::Status BackendCallStatus(BackendKind kind, const absl::Status& status);
 
 }  // namespace phyllo

@@ -56,12 +56,16 @@ absl::StatusOr<TransformerLease> BackendSet::AcquireTransformer() {
   return TransformerLease(*this, *index, std::move(state));
 }
 
-absl::Status BackendSet::CallTokenizer(const BackendState* partner, const std::function<grpc::Status(TokenizerService::Stub&)>& call) {
-  return CallInTurn(BackendKind::kTokenizer, partner, [&](int64_t index) { return call(*connections_[index].tokenizer); });
+absl::Status BackendSet::CallTokenizer(
+    const BackendState* partner, const std::function<grpc::Status(TokenizerService::Stub&)>& call) {
+  return CallInTurn(BackendKind::kTokenizer, partner,
+                    [&](int64_t index) { return call(*connections_[index].tokenizer); });
 }
 
-absl::Status BackendSet::CallEmbedding(const BackendState* partner, const std::function<grpc::Status(EmbeddingService::Stub&)>& call) {
-  return CallInTurn(BackendKind::kEmbedding, partner, [&](int64_t index) { return call(*connections_[index].embedding); });
+absl::Status BackendSet::CallEmbedding(
+    const BackendState* partner, const std::function<grpc::Status(EmbeddingService::Stub&)>& call) {
+  return CallInTurn(BackendKind::kEmbedding, partner,
+                    [&](int64_t index) { return call(*connections_[index].embedding); });
 }
 
 absl::StatusOr<TokenizerService::Stub*> BackendSet::PickTokenizer(const BackendState& partner) {
@@ -87,7 +91,8 @@ void BackendSet::AddBackends(BackendKind kind, const std::vector<std::string>& a
     Connection connection;
     if (kind == BackendKind::kTokenizer) connection.tokenizer = TokenizerService::NewStub(channel);
     if (kind == BackendKind::kEmbedding) connection.embedding = EmbeddingService::NewStub(channel);
-    if (kind == BackendKind::kTransformer) connection.transformer = TransformerService::NewStub(channel);
+    if (kind == BackendKind::kTransformer)
+      connection.transformer = TransformerService::NewStub(channel);
     connections_.push_back(std::move(connection));
   }
 }
@@ -100,12 +105,14 @@ absl::StatusOr<int64_t> BackendSet::Pick(BackendKind kind, const BackendState* p
 
 absl::Status BackendSet::CallInTurn(BackendKind kind, const BackendState* partner,
                                     const std::function<grpc::Status(int64_t index)>& call) {
-  // Every failure takes one server away from the choice; the bound is for servers that come back while others fail.
+  // Every failure takes one server away from the choice; the bound is for servers that come back
+  // while others fail.
   for (size_t attempt = 0; attempt < connections_.size(); ++attempt) {
     const absl::StatusOr<int64_t> index = Pick(kind, partner);
     if (!index.ok()) return index.status();
     const grpc::Status status = call(*index);
-    if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return BackendCallStatus(kind, FromGrpcStatus(status));
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE)
+      return BackendCallStatus(kind, FromGrpcStatus(status));
     MarkUnavailable(*index);
   }
   return ServiceUnavailable(kind);
@@ -134,8 +141,10 @@ void BackendSet::CheckForever() {
     bool all_available = true;
     for (const BackendState& state : states) all_available = all_available && state.available();
     const absl::MutexLock lock(&mutex_);
-    const auto wake = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || check_soon_; };
-    mutex_.AwaitWithTimeout(absl::Condition(&wake), all_available ? options_.check_interval : options_.retry_interval);
+    const auto wake = [this]()
+                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || check_soon_; };
+    mutex_.AwaitWithTimeout(absl::Condition(&wake),
+                            all_available ? options_.check_interval : options_.retry_interval);
     if (stop_) return;
     check_soon_ = false;
   }
@@ -147,18 +156,22 @@ void BackendSet::CheckAll() {
   absl::BlockingCounter pending(static_cast<int>(states.size()));
   for (size_t i = 0; i < states.size(); ++i) {
     Check& check = checks[i];
-    check.context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(options_.check_timeout));
+    check.context.set_deadline(std::chrono::system_clock::now() +
+                               absl::ToChronoMilliseconds(options_.check_timeout));
     const auto done = [&check, &pending](const grpc::Status& status) {
       check.answer.health = FromGrpcStatus(status);
       pending.DecrementCount();
     };
     const Connection& connection = connections_[i];
     if (connection.tokenizer) {
-      connection.tokenizer->async()->GetInfo(&check.context, &check.tokenizer_request, &check.answer.tokenizer, done);
+      connection.tokenizer->async()->GetInfo(&check.context, &check.tokenizer_request,
+                                             &check.answer.tokenizer, done);
     } else if (connection.embedding) {
-      connection.embedding->async()->GetInfo(&check.context, &check.embedding_request, &check.answer.embedding, done);
+      connection.embedding->async()->GetInfo(&check.context, &check.embedding_request,
+                                             &check.answer.embedding, done);
     } else {
-      connection.transformer->async()->GetInfo(&check.context, &check.transformer_request, &check.answer.transformer, done);
+      connection.transformer->async()->GetInfo(&check.context, &check.transformer_request,
+                                               &check.answer.transformer, done);
     }
   }
   pending.Wait();
@@ -187,7 +200,9 @@ void TransformerLease::SetTokens(int64_t token_count) {
   tokens_ = token_count;
 }
 
-transformer::v1::TransformerService::Stub& TransformerLease::stub() const { return *backends_->connections_[index_].transformer; }
+transformer::v1::TransformerService::Stub& TransformerLease::stub() const {
+  return *backends_->connections_[index_].transformer;
+}
 
 void TransformerLease::MarkUnavailable() { backends_->MarkUnavailable(index_); }
 

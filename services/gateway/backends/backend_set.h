@@ -24,7 +24,7 @@
 namespace phyllo {
 
 struct BackendSetOptions {
-  std::vector<std::string> tokenizer_addresses;    // At least one of each kind.
+  std::vector<std::string> tokenizer_addresses;  // At least one of each kind.
   std::vector<std::string> embedding_addresses;
   std::vector<std::string> transformer_addresses;
   // Between two rounds of GetInfo while every server answers, and while one does not.
@@ -32,14 +32,16 @@ struct BackendSetOptions {
   absl::Duration retry_interval = absl::Milliseconds(200);
   // Longest wait for an answer of GetInfo.
   absl::Duration check_timeout = absl::Seconds(2);
-  // Called on the checking thread when a complete path appears (true) or disappears (false). May be empty.
+  // Called on the checking thread when a complete path appears (true) or disappears (false). May be
+  // empty.
   std::function<void(bool path_complete)> on_path_change;
 };
 
 class TransformerLease;
 
-// Owns one channel to each server and a thread that asks all of them for GetInfo, again and again: a server that answers is available, one that
-// does not is passed over until it does. Thread-safe. Outlives its leases.
+// Owns one channel to each server and a thread that asks all of them for GetInfo, again and again:
+// a server that answers is available, one that does not is passed over until it does. Thread-safe.
+// Outlives its leases.
 class BackendSet {
  public:
   explicit BackendSet(BackendSetOptions options);
@@ -50,16 +52,23 @@ class BackendSet {
   // Chooses a transformer for a new request; see ChooseTransformer.
   absl::StatusOr<TransformerLease> AcquireTransformer() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls `call` with the stub of the next tokenizer or embedding in turn that belongs to `partner`'s model (any, if null). If that answers
-  // UNAVAILABLE, the server is passed over from now on and the call is made to the next one, until none is left: these services keep no state.
+  // Calls `call` with the stub of the next tokenizer or embedding in turn that belongs to
+  // `partner`'s model (any, if null). If that answers UNAVAILABLE, the server is passed over from
+  // now on and the call is made to the next one, until none is left: these services keep no state.
   // Other statuses are returned as BackendCallStatus gives them.
-  absl::Status CallTokenizer(const BackendState* partner,
-                             const std::function<grpc::Status(tokenizer::v1::TokenizerService::Stub&)>& call) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CallEmbedding(const BackendState* partner,
-                             const std::function<grpc::Status(embedding::v1::EmbeddingService::Stub&)>& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CallTokenizer(
+      const BackendState* partner,
+      const std::function<grpc::Status(tokenizer::v1::TokenizerService::Stub&)>& call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CallEmbedding(
+      const BackendState* partner,
+      const std::function<grpc::Status(embedding::v1::EmbeddingService::Stub&)>& call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The next tokenizer in turn, for a stream. As for CallTokenizer, but a failure later is the caller's.
-  absl::StatusOr<tokenizer::v1::TokenizerService::Stub*> PickTokenizer(const BackendState& partner) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The next tokenizer in turn, for a stream. As for CallTokenizer, but a failure later is the
+  // caller's.
+  absl::StatusOr<tokenizer::v1::TokenizerService::Stub*> PickTokenizer(const BackendState& partner)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<BackendState> Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -74,9 +83,12 @@ class BackendSet {
   };
 
   void AddBackends(BackendKind kind, const std::vector<std::string>& addresses);
-  absl::StatusOr<int64_t> Pick(BackendKind kind, const BackendState* partner) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `call` with the index of one server after the other until it answers something else than UNAVAILABLE.
-  absl::Status CallInTurn(BackendKind kind, const BackendState* partner, const std::function<grpc::Status(int64_t index)>& call)
+  absl::StatusOr<int64_t> Pick(BackendKind kind, const BackendState* partner)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Calls `call` with the index of one server after the other until it answers something else than
+  // UNAVAILABLE.
+  absl::Status CallInTurn(BackendKind kind, const BackendState* partner,
+                          const std::function<grpc::Status(int64_t index)>& call)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Passes the server over until it answers again, and asks it soon.
   void MarkUnavailable(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -94,7 +106,8 @@ class BackendSet {
   std::thread checker_;
 };
 
-// A request's claim on a transformer: its tokens count as outstanding there until the lease dies. Thread-compatible.
+// A request's claim on a transformer: its tokens count as outstanding there until the lease dies.
+// Thread-compatible.
 class TransformerLease {
  public:
   TransformerLease(TransformerLease&& other) noexcept

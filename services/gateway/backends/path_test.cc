@@ -14,7 +14,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-BackendState Available(BackendKind kind, const std::string& name, const std::string& config_digest) {
+BackendState Available(BackendKind kind, const std::string& name,
+                       const std::string& config_digest) {
   BackendState backend;
   backend.kind = kind;
   backend.name = name;
@@ -29,8 +30,10 @@ BackendState Available(BackendKind kind, const std::string& name, const std::str
 
 // Tokenizer [0], embedding [1], transformers [2] and [3], all of one model.
 std::vector<BackendState> OneModel() {
-  return {Available(BackendKind::kTokenizer, "tokenizer #1", "a"), Available(BackendKind::kEmbedding, "embedding #1", "a"),
-          Available(BackendKind::kTransformer, "transformer #1", "a"), Available(BackendKind::kTransformer, "transformer #2", "a")};
+  return {Available(BackendKind::kTokenizer, "tokenizer #1", "a"),
+          Available(BackendKind::kEmbedding, "embedding #1", "a"),
+          Available(BackendKind::kTransformer, "transformer #1", "a"),
+          Available(BackendKind::kTransformer, "transformer #2", "a")};
 }
 
 TEST(ChooseTransformerTest, TakesLeastOutstandingTokens) {
@@ -59,7 +62,8 @@ TEST(ChooseTransformerTest, NamesServiceThatIsMissing) {
   std::vector<BackendState> backends = OneModel();
   backends[1].health = absl::UnavailableError("connect to unix:/secret/path failed");
   const absl::Status status = ChooseTransformer(backends, 0).status();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, "the embedding service is unavailable"));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kUnavailable, "the embedding service is unavailable"));
   EXPECT_EQ(GetReason(status)->metadata.at("service"), "embedding");
 }
 
@@ -73,7 +77,8 @@ TEST(ChooseTransformerTest, NamesBothSidesWhenNothingFits) {
   std::vector<BackendState> backends = OneModel();
   backends[0] = Available(BackendKind::kTokenizer, "tokenizer #1", "b");
   EXPECT_THAT(ChooseTransformer(backends, 0).status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("transformer #"), HasSubstr("tokenizer #1"))));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("transformer #"), HasSubstr("tokenizer #1"))));
 }
 
 TEST(ChooseByTurnTest, TakesTurnsAmongAvailable) {

@@ -13,9 +13,11 @@ namespace {
 constexpr absl::Duration kRetryDelay = absl::Seconds(1);
 
 absl::Status Overload(absl::string_view what, int64_t under_way, int64_t limit) {
-  const absl::Status status =
-      absl::ResourceExhaustedError(absl::StrCat("the gateway is at its limit: ", under_way, " ", what, " under way, at most ", limit));
-  return WithRetryDelay(WithReason(status, {"OVERLOAD", {{absl::StrCat("max_", what), absl::StrCat(limit)}}}), kRetryDelay);
+  const absl::Status status = absl::ResourceExhaustedError(absl::StrCat(
+      "the gateway is at its limit: ", under_way, " ", what, " under way, at most ", limit));
+  return WithRetryDelay(
+      WithReason(status, {"OVERLOAD", {{absl::StrCat("max_", what), absl::StrCat(limit)}}}),
+      kRetryDelay);
 }
 
 }  // namespace

@@ -13,14 +13,14 @@
 namespace phyllo {
 
 struct AdmissionLimits {
-  int64_t max_requests = 256;       // Under way at once.
-  int64_t max_tokens = 1 << 20;     // Of prompts and answers of all requests under way.
+  int64_t max_requests = 256;    // Under way at once.
+  int64_t max_tokens = 1 << 20;  // Of prompts and answers of all requests under way.
 };
 
 class AdmissionPermit;
 
-// Counts requests and tokens under way and refuses what would exceed the limits; nothing waits here, the queue is the transformer's.
-// Thread-safe. Outlives its permits.
+// Counts requests and tokens under way and refuses what would exceed the limits; nothing waits
+// here, the queue is the transformer's. Thread-safe. Outlives its permits.
 class Admission {
  public:
   explicit Admission(const AdmissionLimits& limits) : limits_(limits) {}
@@ -46,12 +46,13 @@ class Admission {
 class AdmissionPermit {
  public:
   AdmissionPermit(AdmissionPermit&& other) noexcept
-      : admission_(std::exchange(other.admission_, nullptr)), tokens_(std::exchange(other.tokens_, 0)) {}
+      : admission_(std::exchange(other.admission_, nullptr)),
+        tokens_(std::exchange(other.tokens_, 0)) {}
   AdmissionPermit& operator=(AdmissionPermit&&) = delete;
   ~AdmissionPermit();
 
-  // Once the prompt is tokenized: `token_count` tokens of prompt and answer. RESOURCE_EXHAUSTED as above if they do not fit, and nothing
-  // is taken.
+  // Once the prompt is tokenized: `token_count` tokens of prompt and answer. RESOURCE_EXHAUSTED as
+  // above if they do not fit, and nothing is taken.
   absl::Status AddTokens(int64_t token_count);
 
  private:

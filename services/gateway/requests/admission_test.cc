@@ -32,7 +32,8 @@ TEST(AdmissionTest, RefusesTokensBeyondLimitAndTakesNone) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit first, admission.AdmitRequest());
   PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit second, admission.AdmitRequest());
   PHYLLO_ASSERT_OK(first.AddTokens(6));
-  EXPECT_THAT(second.AddTokens(5), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("6 tokens under way, at most 10")));
+  EXPECT_THAT(second.AddTokens(5), StatusIs(absl::StatusCode::kResourceExhausted,
+                                            HasSubstr("6 tokens under way, at most 10")));
   EXPECT_EQ(admission.token_count(), 6);
   PHYLLO_EXPECT_OK(second.AddTokens(4));
 }

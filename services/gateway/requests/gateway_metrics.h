@@ -15,7 +15,8 @@
 
 namespace phyllo {
 
-// What is known of a generation so far; written while it runs, read when it has ended. A plain value.
+// What is known of a generation so far; written while it runs, read when it has ended. A plain
+// value.
 struct GenerationTrace {
   Stopwatch since_arrival;
   std::string request_id;  // Empty until the request is validated.

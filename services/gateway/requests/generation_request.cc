@@ -21,7 +21,8 @@ constexpr int kMaxStopSequences = 16;
 constexpr size_t kMaxStopSequenceBytes = 1024;
 constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
-// What the contract has and this gateway has not: refused by name, so that nothing is silently ignored.
+// What the contract has and this gateway has not: refused by name, so that nothing is silently
+// ignored.
 absl::Status CheckSupported(const GenerateRequest& wire) {
   const std::pair<bool, absl::string_view> unsupported[] = {
       {wire.has_hidden_states(), "hidden_states"},
@@ -52,26 +53,33 @@ absl::Status CheckPrompt(const GenerateRequest& wire, int64_t vocab_size) {
 }
 
 absl::Status CheckShape(const GenerateRequest& wire) {
-  PHYLLO_RETURN_IF_ERROR(CheckInteger("choice_count", wire.has_choice_count(), wire.choice_count(), 1, 128));
-  PHYLLO_RETURN_IF_ERROR(CheckInteger("best_of", wire.has_best_of(), wire.best_of(), std::max(1, wire.choice_count()), 128));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckInteger("choice_count", wire.has_choice_count(), wire.choice_count(), 1, 128));
+  PHYLLO_RETURN_IF_ERROR(CheckInteger("best_of", wire.has_best_of(), wire.best_of(),
+                                      std::max(1, wire.choice_count()), 128));
   const gateway::v1::OutputParameters& output = wire.output();
-  PHYLLO_RETURN_IF_ERROR(CheckInteger("output.stream_interval", output.has_stream_interval(), output.stream_interval(), 1, kMaxInt32));
+  PHYLLO_RETURN_IF_ERROR(CheckInteger("output.stream_interval", output.has_stream_interval(),
+                                      output.stream_interval(), 1, kMaxInt32));
   if (!gateway::v1::TruncationPolicy_IsValid(wire.truncation())) {
     return InvalidField("truncation", absl::StrCat(wire.truncation(), " is no truncation policy"));
   }
   if (wire.stop_sequences_size() > kMaxStopSequences) {
-    return InvalidField("stop_sequences", absl::StrCat("has ", wire.stop_sequences_size(), " values; at most ", kMaxStopSequences));
+    return InvalidField("stop_sequences", absl::StrCat("has ", wire.stop_sequences_size(),
+                                                       " values; at most ", kMaxStopSequences));
   }
   for (int i = 0; i < wire.stop_sequences_size(); ++i) {
     const size_t size = wire.stop_sequences(i).size();
     if (size < 1 || size > kMaxStopSequenceBytes) {
-      return InvalidField(absl::StrCat("stop_sequences[", i, "]"), absl::StrCat("has ", size, " bytes; must have 1 to ", kMaxStopSequenceBytes));
+      return InvalidField(
+          absl::StrCat("stop_sequences[", i, "]"),
+          absl::StrCat("has ", size, " bytes; must have 1 to ", kMaxStopSequenceBytes));
     }
   }
   return absl::OkStatus();
 }
 
-SamplingParameters ResolveSampling(const SamplingParameters& asked, const SamplingParameters& model_defaults, uint64_t seed) {
+SamplingParameters ResolveSampling(const SamplingParameters& asked,
+                                   const SamplingParameters& model_defaults, uint64_t seed) {
   SamplingParameters resolved = model_defaults;
   resolved.MergeFrom(asked);
   if (!resolved.has_temperature()) resolved.set_temperature(1);
@@ -84,7 +92,8 @@ SamplingParameters ResolveSampling(const SamplingParameters& asked, const Sampli
   return resolved;
 }
 
-StoppingParameters ResolveStopping(const StoppingParameters& asked, const StoppingParameters& model_defaults) {
+StoppingParameters ResolveStopping(const StoppingParameters& asked,
+                                   const StoppingParameters& model_defaults) {
   StoppingParameters resolved = model_defaults;
   // The request's list replaces the model's; merging would join them.
   if (!asked.stop_token_ids().empty()) resolved.clear_stop_token_ids();
@@ -104,8 +113,9 @@ RequestDefaults DrawRequestDefaults() {
   return {seed, absl::StrFormat("%016x%016x", high, draw())};
 }
 
-absl::StatusOr<GenerationRequest> ValidateGenerateRequest(const GenerateRequest& wire, const transformer::v1::GetInfoResponse& model,
-                                                          const RequestDefaults& defaults) {
+absl::StatusOr<GenerationRequest> ValidateGenerateRequest(
+    const GenerateRequest& wire, const transformer::v1::GetInfoResponse& model,
+    const RequestDefaults& defaults) {
   const int64_t vocab_size = model.shape().vocab_size();
   PHYLLO_RETURN_IF_ERROR(CheckModelName(wire.has_model(), wire.model(), model.server().model()));
   PHYLLO_RETURN_IF_ERROR(CheckShape(wire));
@@ -114,7 +124,8 @@ absl::StatusOr<GenerationRequest> ValidateGenerateRequest(const GenerateRequest&
   PHYLLO_RETURN_IF_ERROR(CheckSampling(wire.sampling(), vocab_size));
   PHYLLO_RETURN_IF_ERROR(CheckStopping(wire.stopping(), vocab_size));
   PHYLLO_RETURN_IF_ERROR(CheckLogprobs("output.logprobs", wire.output().logprobs(), vocab_size));
-  PHYLLO_RETURN_IF_ERROR(CheckLogprobs("output.prompt_logprobs", wire.output().prompt_logprobs(), vocab_size));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckLogprobs("output.prompt_logprobs", wire.output().prompt_logprobs(), vocab_size));
   PHYLLO_RETURN_IF_ERROR(CheckContext(wire.context()));
 
   GenerationRequest request;
@@ -123,41 +134,58 @@ absl::StatusOr<GenerationRequest> ValidateGenerateRequest(const GenerateRequest&
   if (!request.context.has_request_id()) request.context.set_request_id(defaults.request_id);
   request.sampling = ResolveSampling(wire.sampling(), model.default_sampling(), defaults.seed);
   request.stopping = ResolveStopping(wire.stopping(), model.default_stopping());
-  request.stop_token_ids.insert(request.stopping.stop_token_ids().begin(), request.stopping.stop_token_ids().end());
-  if (!request.stopping.ignore_eos()) request.stop_token_ids.insert(model.eos_token_ids().begin(), model.eos_token_ids().end());
+  request.stop_token_ids.insert(request.stopping.stop_token_ids().begin(),
+                                request.stopping.stop_token_ids().end());
+  if (!request.stopping.ignore_eos())
+    request.stop_token_ids.insert(model.eos_token_ids().begin(), model.eos_token_ids().end());
   request.stop_sequences.assign(wire.stop_sequences().begin(), wire.stop_sequences().end());
-  if (wire.output().has_stream_interval()) request.stream_interval = wire.output().stream_interval();
+  if (wire.output().has_stream_interval())
+    request.stream_interval = wire.output().stream_interval();
   return request;
 }
 
 absl::Status CheckModelName(bool has_name, const std::string& name, const std::string& served) {
   if (!has_name || name == served) return absl::OkStatus();
-  return WithReason(absl::NotFoundError(absl::StrCat("no model of that name is served here; \"", served, "\" is")), {"MODEL_NOT_FOUND", {}});
+  return WithReason(absl::NotFoundError(
+                        absl::StrCat("no model of that name is served here; \"", served, "\" is")),
+                    {"MODEL_NOT_FOUND", {}});
 }
 
-absl::StatusOr<int64_t> FitPrompt(int64_t max_sequence_length, GenerationRequest& request, std::vector<int32_t>& prompt_token_ids) {
+absl::StatusOr<int64_t> FitPrompt(int64_t max_sequence_length, GenerationRequest& request,
+                                  std::vector<int32_t>& prompt_token_ids) {
   if (prompt_token_ids.empty()) return InvalidField("prompt", "has no tokens");
   StoppingParameters& stopping = request.stopping;
   const auto size = static_cast<int64_t>(prompt_token_ids.size());
-  // A request that lets its prompt be cut keeps the answer it asks for, and one token of the prompt.
+  // A request that lets its prompt be cut keeps the answer it asks for, and one token of the
+  // prompt.
   const gateway::v1::TruncationPolicy policy = request.wire->truncation();
-  const bool may_cut = policy == gateway::v1::TRUNCATION_POLICY_CUT_START || policy == gateway::v1::TRUNCATION_POLICY_CUT_END;
-  const int64_t answer = may_cut && request.wire->stopping().has_max_new_tokens() ? stopping.max_new_tokens() : 1;
+  const bool may_cut = policy == gateway::v1::TRUNCATION_POLICY_CUT_START ||
+                       policy == gateway::v1::TRUNCATION_POLICY_CUT_END;
+  const int64_t answer =
+      may_cut && request.wire->stopping().has_max_new_tokens() ? stopping.max_new_tokens() : 1;
   const int64_t available = std::max<int64_t>(max_sequence_length - answer, may_cut ? 1 : 0);
   const int64_t excess = std::max<int64_t>(size - available, 0);
   if (excess > 0 && !may_cut) {
-    const absl::Status status = InvalidField(
-        "prompt", absl::StrCat("has ", size, " tokens; at most ", available, " leave room for a new token in this model's ", max_sequence_length));
+    const absl::Status status =
+        InvalidField("prompt", absl::StrCat("has ", size, " tokens; at most ", available,
+                                            " leave room for a new token in this model's ",
+                                            max_sequence_length));
     return WithReason(status, {"PROMPT_TOO_LONG",
-                               {{"needed_token_count", absl::StrCat(size)}, {"available_token_count", absl::StrCat(available)}}});
+                               {{"needed_token_count", absl::StrCat(size)},
+                                {"available_token_count", absl::StrCat(available)}}});
   }
-  if (policy == gateway::v1::TRUNCATION_POLICY_CUT_START) prompt_token_ids.erase(prompt_token_ids.begin(), prompt_token_ids.begin() + excess);
-  if (policy == gateway::v1::TRUNCATION_POLICY_CUT_END) prompt_token_ids.resize(prompt_token_ids.size() - excess);
+  if (policy == gateway::v1::TRUNCATION_POLICY_CUT_START)
+    prompt_token_ids.erase(prompt_token_ids.begin(), prompt_token_ids.begin() + excess);
+  if (policy == gateway::v1::TRUNCATION_POLICY_CUT_END)
+    prompt_token_ids.resize(prompt_token_ids.size() - excess);
   const int64_t left = max_sequence_length - static_cast<int64_t>(prompt_token_ids.size());
-  if (!stopping.has_max_new_tokens()) stopping.set_max_new_tokens(static_cast<int32_t>(std::min<int64_t>(left, kMaxInt32)));
+  if (!stopping.has_max_new_tokens())
+    stopping.set_max_new_tokens(static_cast<int32_t>(std::min<int64_t>(left, kMaxInt32)));
   if (stopping.min_new_tokens() > stopping.max_new_tokens()) {
-    return InvalidField("stopping.min_new_tokens",
-                        absl::StrCat("is ", stopping.min_new_tokens(), "; must be at most max_new_tokens, ", stopping.max_new_tokens()));
+    return InvalidField(
+        "stopping.min_new_tokens",
+        absl::StrCat("is ", stopping.min_new_tokens(), "; must be at most max_new_tokens, ",
+                     stopping.max_new_tokens()));
   }
   return excess;
 }

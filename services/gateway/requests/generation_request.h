@@ -23,11 +23,13 @@ struct GenerationRequest {
   const gateway::v1::GenerateRequest* wire = nullptr;
   // With a request_id.
   common::v1::RequestContext context;
-  // With every default filled in: request, then the model's generation_config.json, then built-in; with a seed.
+  // With every default filled in: request, then the model's generation_config.json, then built-in;
+  // with a seed.
   common::v1::SamplingParameters sampling;
   // Likewise; max_new_tokens may be absent until FitPrompt has seen the prompt.
   common::v1::StoppingParameters stopping;
-  // Ids that end the answer and are not part of its text: stop_token_ids and, unless ignored, the model's end-of-sequence ids.
+  // Ids that end the answer and are not part of its text: stop_token_ids and, unless ignored, the
+  // model's end-of-sequence ids.
   absl::flat_hash_set<int32_t> stop_token_ids;
   std::vector<std::string> stop_sequences;
   // Tokens of an answer that one message may bring together, at least 1.
@@ -43,19 +45,23 @@ struct RequestDefaults {
 // From the operating system's entropy.
 RequestDefaults DrawRequestDefaults();
 
-// Checks `wire` against the limits of `model` and fills defaults in. INVALID_ARGUMENT with the field for a value out of range and for what is not
-// supported yet; NOT_FOUND for another model's name.
-absl::StatusOr<GenerationRequest> ValidateGenerateRequest(const gateway::v1::GenerateRequest& wire,
-                                                          const transformer::v1::GetInfoResponse& model,
-                                                          const RequestDefaults& defaults);
+// Checks `wire` against the limits of `model` and fills defaults in. INVALID_ARGUMENT with the
+// field for a value out of range and for what is not supported yet; NOT_FOUND for another model's
+// name.
+absl::StatusOr<GenerationRequest> ValidateGenerateRequest(
+    const gateway::v1::GenerateRequest& wire, const transformer::v1::GetInfoResponse& model,
+    const RequestDefaults& defaults);
 
-// OK, or NOT_FOUND naming the model that is served, if `name` is not it. Requests without a name are for any.
+// OK, or NOT_FOUND naming the model that is served, if `name` is not it. Requests without a name
+// are for any.
 absl::Status CheckModelName(bool has_name, const std::string& name, const std::string& served);
 
-// Makes prompt and answer fit into `max_sequence_length` tokens: cuts the prompt where the request's policy says so, and fills
-// request.stopping.max_new_tokens in. Returns how many tokens were cut. INVALID_ARGUMENT, with the needed and the available count, if the prompt is
-// empty or leaves no room for one new token.
-absl::StatusOr<int64_t> FitPrompt(int64_t max_sequence_length, GenerationRequest& request, std::vector<int32_t>& prompt_token_ids);
+// Makes prompt and answer fit into `max_sequence_length` tokens: cuts the prompt where the
+// request's policy says so, and fills request.stopping.max_new_tokens in. Returns how many tokens
+// were cut. INVALID_ARGUMENT, with the needed and the available count, if the prompt is empty or
+// leaves no room for one new token.
+absl::StatusOr<int64_t> FitPrompt(int64_t max_sequence_length, GenerationRequest& request,
+                                  std::vector<int32_t>& prompt_token_ids);
 
 }  // namespace phyllo
 

@@ -37,7 +37,8 @@ GenerateRequest TextRequest() {
   return wire;
 }
 
-absl::StatusOr<GenerationRequest> Validate(const GenerateRequest& wire, const transformer::v1::GetInfoResponse& model = Model()) {
+absl::StatusOr<GenerationRequest> Validate(
+    const GenerateRequest& wire, const transformer::v1::GetInfoResponse& model = Model()) {
   return ValidateGenerateRequest(wire, model, {42, "made-up"});
 }
 
@@ -125,42 +126,66 @@ INSTANTIATE_TEST_SUITE_P(
         {"token_ids", [](GenerateRequest& r) { r.mutable_token_ids(); }},
         {"token_ids", [](GenerateRequest& r) { r.mutable_token_ids()->add_ids(kVocabSize); }},
         {"token_ids", [](GenerateRequest& r) { r.mutable_token_ids()->add_ids(-1); }},
-        {"sampling.temperature", [](GenerateRequest& r) { r.mutable_sampling()->set_temperature(-0.1f); }},
-        {"sampling.temperature", [](GenerateRequest& r) { r.mutable_sampling()->set_temperature(kNan); }},
+        {"sampling.temperature",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_temperature(-0.1f); }},
+        {"sampling.temperature",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_temperature(kNan); }},
         {"sampling.top_p", [](GenerateRequest& r) { r.mutable_sampling()->set_top_p(0); }},
         {"sampling.top_p", [](GenerateRequest& r) { r.mutable_sampling()->set_top_p(1.5f); }},
         {"sampling.min_p", [](GenerateRequest& r) { r.mutable_sampling()->set_min_p(kNan); }},
         {"sampling.top_k", [](GenerateRequest& r) { r.mutable_sampling()->set_top_k(0); }},
-        {"sampling.repetition_penalty", [](GenerateRequest& r) { r.mutable_sampling()->set_repetition_penalty(0); }},
-        {"sampling.frequency_penalty", [](GenerateRequest& r) { r.mutable_sampling()->set_frequency_penalty(101); }},
-        {"sampling.presence_penalty", [](GenerateRequest& r) { r.mutable_sampling()->set_presence_penalty(-101); }},
-        {"sampling.logit_bias[100]", [](GenerateRequest& r) { (*r.mutable_sampling()->mutable_logit_bias())[kVocabSize] = 1; }},
-        {"sampling.logit_bias[3]", [](GenerateRequest& r) { (*r.mutable_sampling()->mutable_logit_bias())[3] = kNan; }},
-        {"sampling.allowed_token_ids", [](GenerateRequest& r) { r.mutable_sampling()->add_allowed_token_ids(-5); }},
-        {"stopping.max_new_tokens", [](GenerateRequest& r) { r.mutable_stopping()->set_max_new_tokens(0); }},
-        {"stopping.min_new_tokens", [](GenerateRequest& r) { r.mutable_stopping()->set_min_new_tokens(-1); }},
-        {"stopping.time_limit", [](GenerateRequest& r) { r.mutable_stopping()->mutable_time_limit(); }},
-        {"stopping.stop_token_ids", [](GenerateRequest& r) { r.mutable_stopping()->add_stop_token_ids(kVocabSize); }},
+        {"sampling.repetition_penalty",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_repetition_penalty(0); }},
+        {"sampling.frequency_penalty",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_frequency_penalty(101); }},
+        {"sampling.presence_penalty",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_presence_penalty(-101); }},
+        {"sampling.logit_bias[100]",
+         [](GenerateRequest& r) { (*r.mutable_sampling()->mutable_logit_bias())[kVocabSize] = 1; }},
+        {"sampling.logit_bias[3]",
+         [](GenerateRequest& r) { (*r.mutable_sampling()->mutable_logit_bias())[3] = kNan; }},
+        {"sampling.allowed_token_ids",
+         [](GenerateRequest& r) { r.mutable_sampling()->add_allowed_token_ids(-5); }},
+        {"stopping.max_new_tokens",
+         [](GenerateRequest& r) { r.mutable_stopping()->set_max_new_tokens(0); }},
+        {"stopping.min_new_tokens",
+         [](GenerateRequest& r) { r.mutable_stopping()->set_min_new_tokens(-1); }},
+        {"stopping.time_limit",
+         [](GenerateRequest& r) { r.mutable_stopping()->mutable_time_limit(); }},
+        {"stopping.stop_token_ids",
+         [](GenerateRequest& r) { r.mutable_stopping()->add_stop_token_ids(kVocabSize); }},
         {"stop_sequences[1]",
          [](GenerateRequest& r) {
            r.add_stop_sequences("x");
            r.add_stop_sequences("");
          }},
-        {"stop_sequences[0]", [](GenerateRequest& r) { r.add_stop_sequences(std::string(1025, 'x')); }},
+        {"stop_sequences[0]",
+         [](GenerateRequest& r) { r.add_stop_sequences(std::string(1025, 'x')); }},
         {"stop_sequences",
          [](GenerateRequest& r) {
            for (int i = 0; i < 17; ++i) r.add_stop_sequences("x");
          }},
-        {"output.logprobs.top_count", [](GenerateRequest& r) { r.mutable_output()->mutable_logprobs()->set_top_count(129); }},
+        {"output.logprobs.top_count",
+         [](GenerateRequest& r) { r.mutable_output()->mutable_logprobs()->set_top_count(129); }},
         {"output.prompt_logprobs.token_ids",
-         [](GenerateRequest& r) { r.mutable_output()->mutable_prompt_logprobs()->add_token_ids(kVocabSize); }},
-        {"output.stream_interval", [](GenerateRequest& r) { r.mutable_output()->set_stream_interval(0); }},
+         [](GenerateRequest& r) {
+           r.mutable_output()->mutable_prompt_logprobs()->add_token_ids(kVocabSize);
+         }},
+        {"output.stream_interval",
+         [](GenerateRequest& r) { r.mutable_output()->set_stream_interval(0); }},
         {"choice_count", [](GenerateRequest& r) { r.set_choice_count(0); }},
-        {"truncation", [](GenerateRequest& r) { r.set_truncation(static_cast<gateway::v1::TruncationPolicy>(77)); }},
-        {"context.request_id", [](GenerateRequest& r) { r.mutable_context()->set_request_id("two\nlines"); }},
-        {"context.tenant", [](GenerateRequest& r) { r.mutable_context()->set_tenant(std::string(129, 'x')); }},
+        {"truncation",
+         [](GenerateRequest& r) {
+           r.set_truncation(static_cast<gateway::v1::TruncationPolicy>(77));
+         }},
+        {"context.request_id",
+         [](GenerateRequest& r) { r.mutable_context()->set_request_id("two\nlines"); }},
+        {"context.tenant",
+         [](GenerateRequest& r) { r.mutable_context()->set_tenant(std::string(129, 'x')); }},
         {"context.priority", [](GenerateRequest& r) { r.mutable_context()->set_priority(101); }},
-        {"context.prefix_cache_salt", [](GenerateRequest& r) { r.mutable_context()->set_prefix_cache_salt(std::string(65, 'x')); }},
+        {"context.prefix_cache_salt",
+         [](GenerateRequest&
+                r) { r.mutable_context()->set_prefix_cache_salt(std::string(65, 'x')); }},
     }));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -174,11 +199,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"reasoning", [](GenerateRequest& r) { r.mutable_reasoning()->set_enabled(true); }},
         {"speculative_decoding", [](GenerateRequest& r) { r.set_speculative_decoding(true); }},
         {"context.adapter", [](GenerateRequest& r) { r.mutable_context()->set_adapter("x"); }},
-        {"sampling.typical_p", [](GenerateRequest& r) { r.mutable_sampling()->set_typical_p(0.5f); }},
-        {"sampling.top_n_sigma", [](GenerateRequest& r) { r.mutable_sampling()->set_top_n_sigma(1); }},
-        {"sampling.penalty_window", [](GenerateRequest& r) { r.mutable_sampling()->set_penalty_window(64); }},
-        {"sampling.no_repeat_ngram_size", [](GenerateRequest& r) { r.mutable_sampling()->set_no_repeat_ngram_size(3); }},
-        {"sampling.banned_token_sequences", [](GenerateRequest& r) { r.mutable_sampling()->add_banned_token_sequences(); }},
+        {"sampling.typical_p",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_typical_p(0.5f); }},
+        {"sampling.top_n_sigma",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_top_n_sigma(1); }},
+        {"sampling.penalty_window",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_penalty_window(64); }},
+        {"sampling.no_repeat_ngram_size",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_no_repeat_ngram_size(3); }},
+        {"sampling.banned_token_sequences",
+         [](GenerateRequest& r) { r.mutable_sampling()->add_banned_token_sequences(); }},
         {"sampling.dry", [](GenerateRequest& r) { r.mutable_sampling()->mutable_dry(); }},
         {"sampling.xtc", [](GenerateRequest& r) { r.mutable_sampling()->mutable_xtc(); }},
     }));
@@ -211,7 +241,8 @@ TEST_F(FitPromptTest, TakesPromptThatLeavesOneToken) {
 
 TEST_F(FitPromptTest, RejectsLongPromptWithNeededAndAvailableCounts) {
   const absl::Status status = Fit(10).status();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("10 tokens"), HasSubstr("at most 9"))));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("10 tokens"), HasSubstr("at most 9"))));
   EXPECT_EQ(GetReason(status)->reason, "PROMPT_TOO_LONG");
   EXPECT_EQ(GetReason(status)->metadata.at("needed_token_count"), "10");
   EXPECT_EQ(GetReason(status)->metadata.at("available_token_count"), "9");

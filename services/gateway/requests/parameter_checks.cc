@@ -33,8 +33,9 @@ absl::Status CheckNumber(const NumberCheck& check) {
   // Written so that NaN fails.
   const bool above = check.low_is_open ? check.value > check.low : check.value >= check.low;
   if (!check.is_set || (above && check.value <= check.high)) return absl::OkStatus();
-  return InvalidField(check.field, absl::StrCat("is ", check.value, "; must be in ", check.low_is_open ? "(" : "[", check.low, ", ",
-                                                check.high, "]"));
+  return InvalidField(
+      check.field, absl::StrCat("is ", check.value, "; must be in ", check.low_is_open ? "(" : "[",
+                                check.low, ", ", check.high, "]"));
 }
 
 absl::Status CheckSupported(const common::v1::SamplingParameters& sampling) {
@@ -55,7 +56,9 @@ absl::Status CheckSupported(const common::v1::SamplingParameters& sampling) {
 
 absl::Status CheckLogitBias(const common::v1::SamplingParameters& sampling, int64_t vocab_size) {
   if (sampling.logit_bias().size() > static_cast<size_t>(kMaxLogitBiasCount)) {
-    return InvalidField("sampling.logit_bias", absl::StrCat("has ", sampling.logit_bias().size(), " entries; at most ", kMaxLogitBiasCount));
+    return InvalidField("sampling.logit_bias",
+                        absl::StrCat("has ", sampling.logit_bias().size(), " entries; at most ",
+                                     kMaxLogitBiasCount));
   }
   for (const auto& [token_id, bias] : sampling.logit_bias()) {
     const std::string field = absl::StrCat("sampling.logit_bias[", token_id, "]");
@@ -67,25 +70,30 @@ absl::Status CheckLogitBias(const common::v1::SamplingParameters& sampling, int6
 
 absl::Status CheckName(absl::string_view field, const std::string& name) {
   if (name.size() > kMaxNameLength) {
-    return InvalidField(field, absl::StrCat("has ", name.size(), " characters; at most ", kMaxNameLength));
+    return InvalidField(field,
+                        absl::StrCat("has ", name.size(), " characters; at most ", kMaxNameLength));
   }
   for (const char c : name) {
-    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) return InvalidField(field, "must be printable ASCII");
+    if (!absl::ascii_isprint(static_cast<unsigned char>(c)))
+      return InvalidField(field, "must be printable ASCII");
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status CheckInteger(absl::string_view field, bool is_set, int64_t value, int64_t low, int64_t high) {
+absl::Status CheckInteger(absl::string_view field, bool is_set, int64_t value, int64_t low,
+                          int64_t high) {
   if (!is_set || (value >= low && value <= high)) return absl::OkStatus();
   return InvalidField(field, absl::StrCat("is ", value, "; must be in [", low, ", ", high, "]"));
 }
 
-absl::Status CheckTokenIds(absl::string_view field, absl::Span<const int32_t> token_ids, int64_t vocab_size) {
+absl::Status CheckTokenIds(absl::string_view field, absl::Span<const int32_t> token_ids,
+                           int64_t vocab_size) {
   for (const int32_t token_id : token_ids) {
     if (token_id < 0 || token_id >= vocab_size) {
-      return InvalidField(field, absl::StrCat("the id ", token_id, " is outside the vocabulary [0, ", vocab_size, ")"));
+      return InvalidField(field, absl::StrCat("the id ", token_id,
+                                              " is outside the vocabulary [0, ", vocab_size, ")"));
     }
   }
   return absl::OkStatus();
@@ -94,33 +102,44 @@ absl::Status CheckTokenIds(absl::string_view field, absl::Span<const int32_t> to
 absl::Status CheckSampling(const common::v1::SamplingParameters& sampling, int64_t vocab_size) {
   PHYLLO_RETURN_IF_ERROR(CheckSupported(sampling));
   const NumberCheck checks[] = {
-      {"sampling.temperature", sampling.has_temperature(), sampling.temperature(), 0, kMaxTemperature},
+      {"sampling.temperature", sampling.has_temperature(), sampling.temperature(), 0,
+       kMaxTemperature},
       {"sampling.top_p", sampling.has_top_p(), sampling.top_p(), 0, 1, true},
       {"sampling.min_p", sampling.has_min_p(), sampling.min_p(), 0, 1},
-      {"sampling.repetition_penalty", sampling.has_repetition_penalty(), sampling.repetition_penalty(), 0, kMaxRepetitionPenalty, true},
-      {"sampling.frequency_penalty", sampling.has_frequency_penalty(), sampling.frequency_penalty(), -kMaxAdditivePenalty,
-       kMaxAdditivePenalty},
-      {"sampling.presence_penalty", sampling.has_presence_penalty(), sampling.presence_penalty(), -kMaxAdditivePenalty, kMaxAdditivePenalty},
+      {"sampling.repetition_penalty", sampling.has_repetition_penalty(),
+       sampling.repetition_penalty(), 0, kMaxRepetitionPenalty, true},
+      {"sampling.frequency_penalty", sampling.has_frequency_penalty(), sampling.frequency_penalty(),
+       -kMaxAdditivePenalty, kMaxAdditivePenalty},
+      {"sampling.presence_penalty", sampling.has_presence_penalty(), sampling.presence_penalty(),
+       -kMaxAdditivePenalty, kMaxAdditivePenalty},
   };
   for (const NumberCheck& check : checks) PHYLLO_RETURN_IF_ERROR(CheckNumber(check));
-  PHYLLO_RETURN_IF_ERROR(CheckInteger("sampling.top_k", sampling.has_top_k(), sampling.top_k(), 1, kMaxInt32));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckInteger("sampling.top_k", sampling.has_top_k(), sampling.top_k(), 1, kMaxInt32));
   PHYLLO_RETURN_IF_ERROR(CheckLogitBias(sampling, vocab_size));
   return CheckTokenIds("sampling.allowed_token_ids", sampling.allowed_token_ids(), vocab_size);
 }
 
 absl::Status CheckStopping(const common::v1::StoppingParameters& stopping, int64_t vocab_size) {
-  PHYLLO_RETURN_IF_ERROR(CheckInteger("stopping.max_new_tokens", stopping.has_max_new_tokens(), stopping.max_new_tokens(), 1, kMaxInt32));
-  PHYLLO_RETURN_IF_ERROR(CheckInteger("stopping.min_new_tokens", stopping.has_min_new_tokens(), stopping.min_new_tokens(), 0, kMaxInt32));
-  if (stopping.has_time_limit() && FromProtoDuration(stopping.time_limit()) <= absl::ZeroDuration()) {
+  PHYLLO_RETURN_IF_ERROR(CheckInteger("stopping.max_new_tokens", stopping.has_max_new_tokens(),
+                                      stopping.max_new_tokens(), 1, kMaxInt32));
+  PHYLLO_RETURN_IF_ERROR(CheckInteger("stopping.min_new_tokens", stopping.has_min_new_tokens(),
+                                      stopping.min_new_tokens(), 0, kMaxInt32));
+  if (stopping.has_time_limit() &&
+      FromProtoDuration(stopping.time_limit()) <= absl::ZeroDuration()) {
     return InvalidField("stopping.time_limit", "must be greater than 0");
   }
   return CheckTokenIds("stopping.stop_token_ids", stopping.stop_token_ids(), vocab_size);
 }
 
-absl::Status CheckLogprobs(absl::string_view field, const common::v1::LogprobParameters& logprobs, int64_t vocab_size) {
-  PHYLLO_RETURN_IF_ERROR(CheckInteger(absl::StrCat(field, ".top_count"), true, logprobs.top_count(), 0, kMaxTopLogprobs));
+absl::Status CheckLogprobs(absl::string_view field, const common::v1::LogprobParameters& logprobs,
+                           int64_t vocab_size) {
+  PHYLLO_RETURN_IF_ERROR(CheckInteger(absl::StrCat(field, ".top_count"), true, logprobs.top_count(),
+                                      0, kMaxTopLogprobs));
   if (logprobs.token_ids_size() > kMaxTopLogprobs) {
-    return InvalidField(absl::StrCat(field, ".token_ids"), absl::StrCat("has ", logprobs.token_ids_size(), " ids; at most ", kMaxTopLogprobs));
+    return InvalidField(
+        absl::StrCat(field, ".token_ids"),
+        absl::StrCat("has ", logprobs.token_ids_size(), " ids; at most ", kMaxTopLogprobs));
   }
   return CheckTokenIds(absl::StrCat(field, ".token_ids"), logprobs.token_ids(), vocab_size);
 }
@@ -128,12 +147,15 @@ absl::Status CheckLogprobs(absl::string_view field, const common::v1::LogprobPar
 absl::Status CheckContext(const common::v1::RequestContext& context) {
   PHYLLO_RETURN_IF_ERROR(CheckName("context.request_id", context.request_id()));
   PHYLLO_RETURN_IF_ERROR(CheckName("context.tenant", context.tenant()));
-  PHYLLO_RETURN_IF_ERROR(CheckInteger("context.priority", context.has_priority(), context.priority(), -100, 100));
-  PHYLLO_RETURN_IF_ERROR(CheckInteger("context.expected_new_token_count", context.has_expected_new_token_count(),
+  PHYLLO_RETURN_IF_ERROR(
+      CheckInteger("context.priority", context.has_priority(), context.priority(), -100, 100));
+  PHYLLO_RETURN_IF_ERROR(CheckInteger("context.expected_new_token_count",
+                                      context.has_expected_new_token_count(),
                                       context.expected_new_token_count(), 1, kMaxInt32));
   if (context.prefix_cache_salt().size() > kMaxSaltBytes) {
     return InvalidField("context.prefix_cache_salt",
-                        absl::StrCat("has ", context.prefix_cache_salt().size(), " bytes; at most ", kMaxSaltBytes));
+                        absl::StrCat("has ", context.prefix_cache_salt().size(), " bytes; at most ",
+                                     kMaxSaltBytes));
   }
   return absl::OkStatus();
 }

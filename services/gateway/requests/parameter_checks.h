@@ -1,4 +1,5 @@
-// Ranges of the fields that requests of several kinds share. Every error is INVALID_ARGUMENT with the field's path, its value and its range.
+// Ranges of the fields that requests of several kinds share. Every error is INVALID_ARGUMENT with
+// the field's path, its value and its range.
 #ifndef PHYLLO_SERVICES_GATEWAY_REQUESTS_PARAMETER_CHECKS_H_
 #define PHYLLO_SERVICES_GATEWAY_REQUESTS_PARAMETER_CHECKS_H_
 
@@ -14,10 +15,12 @@
 namespace phyllo {
 
 // A field that is absent is in every range.
-absl::Status CheckInteger(absl::string_view field, bool is_set, int64_t value, int64_t low, int64_t high);
+absl::Status CheckInteger(absl::string_view field, bool is_set, int64_t value, int64_t low,
+                          int64_t high);
 
 // Every id in [0, vocab_size).
-absl::Status CheckTokenIds(absl::string_view field, absl::Span<const int32_t> token_ids, int64_t vocab_size);
+absl::Status CheckTokenIds(absl::string_view field, absl::Span<const int32_t> token_ids,
+                           int64_t vocab_size);
 
 // Fields "sampling.*"; what the sampler does not offer yet is named as well.
 absl::Status CheckSampling(const common::v1::SamplingParameters& sampling, int64_t vocab_size);
@@ -26,7 +29,8 @@ absl::Status CheckSampling(const common::v1::SamplingParameters& sampling, int64
 absl::Status CheckStopping(const common::v1::StoppingParameters& stopping, int64_t vocab_size);
 
 // Fields of `field`, for example "output.logprobs".
-absl::Status CheckLogprobs(absl::string_view field, const common::v1::LogprobParameters& logprobs, int64_t vocab_size);
+absl::Status CheckLogprobs(absl::string_view field, const common::v1::LogprobParameters& logprobs,
+                           int64_t vocab_size);
 
 // Fields "context.*".
 absl::Status CheckContext(const common::v1::RequestContext& context);

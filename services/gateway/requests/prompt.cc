@@ -19,12 +19,15 @@ struct Caller {
   BackendSet& backends;
 };
 
-absl::StatusOr<std::vector<int32_t>> Encode(const tokenizer::v1::EncodeRequest& request, const Caller& caller) {
+absl::StatusOr<std::vector<int32_t>> Encode(const tokenizer::v1::EncodeRequest& request,
+                                            const Caller& caller) {
   tokenizer::v1::EncodeResponse response;
-  PHYLLO_RETURN_IF_ERROR(caller.backends.CallTokenizer(&caller.partner, [&](TokenizerService::Stub& stub) {
-    const std::unique_ptr<grpc::ClientContext> context = grpc::ClientContext::FromServerContext(caller.parent);
-    return stub.Encode(context.get(), request, &response);
-  }));
+  PHYLLO_RETURN_IF_ERROR(
+      caller.backends.CallTokenizer(&caller.partner, [&](TokenizerService::Stub& stub) {
+        const std::unique_ptr<grpc::ClientContext> context =
+            grpc::ClientContext::FromServerContext(caller.parent);
+        return stub.Encode(context.get(), request, &response);
+      }));
   return std::vector<int32_t>(response.token_ids().begin(), response.token_ids().end());
 }
 
@@ -32,7 +35,8 @@ absl::StatusOr<Prompt> EncodePrompt(const GenerateRequest& wire, const Caller& c
   tokenizer::v1::EncodeRequest request;
   request.set_text(wire.text());
   if (wire.has_add_special_tokens()) request.set_add_special_tokens(wire.add_special_tokens());
-  if (wire.has_parse_special_tokens()) request.set_parse_special_tokens(wire.parse_special_tokens());
+  if (wire.has_parse_special_tokens())
+    request.set_parse_special_tokens(wire.parse_special_tokens());
   PHYLLO_ASSIGN_OR_RETURN(std::vector<int32_t> token_ids, Encode(request, caller));
   return Prompt{std::move(token_ids), wire.text()};
 }
@@ -40,13 +44,17 @@ absl::StatusOr<Prompt> EncodePrompt(const GenerateRequest& wire, const Caller& c
 absl::StatusOr<Prompt> RenderPrompt(const GenerateRequest& wire, const Caller& caller) {
   tokenizer::v1::RenderChatRequest request;
   *request.mutable_chat() = wire.chat();
-  if (wire.has_parse_special_tokens()) request.set_parse_special_tokens(wire.parse_special_tokens());
+  if (wire.has_parse_special_tokens())
+    request.set_parse_special_tokens(wire.parse_special_tokens());
   tokenizer::v1::RenderChatResponse response;
-  PHYLLO_RETURN_IF_ERROR(caller.backends.CallTokenizer(&caller.partner, [&](TokenizerService::Stub& stub) {
-    const std::unique_ptr<grpc::ClientContext> context = grpc::ClientContext::FromServerContext(caller.parent);
-    return stub.RenderChat(context.get(), request, &response);
-  }));
-  return Prompt{{response.token_ids().begin(), response.token_ids().end()}, std::move(*response.mutable_text())};
+  PHYLLO_RETURN_IF_ERROR(
+      caller.backends.CallTokenizer(&caller.partner, [&](TokenizerService::Stub& stub) {
+        const std::unique_ptr<grpc::ClientContext> context =
+            grpc::ClientContext::FromServerContext(caller.parent);
+        return stub.RenderChat(context.get(), request, &response);
+      }));
+  return Prompt{{response.token_ids().begin(), response.token_ids().end()},
+                std::move(*response.mutable_text())};
 }
 
 absl::StatusOr<Prompt> TakePrompt(const GenerateRequest& wire, const Caller& caller) {
@@ -56,18 +64,20 @@ absl::StatusOr<Prompt> TakePrompt(const GenerateRequest& wire, const Caller& cal
   *request.mutable_token_ids() = wire.token_ids().ids();
   request.set_skip_special_tokens(!wire.output().special_tokens());
   tokenizer::v1::DecodeResponse response;
-  PHYLLO_RETURN_IF_ERROR(caller.backends.CallTokenizer(&caller.partner, [&](TokenizerService::Stub& stub) {
-    const std::unique_ptr<grpc::ClientContext> context = grpc::ClientContext::FromServerContext(caller.parent);
-    return stub.Decode(context.get(), request, &response);
-  }));
+  PHYLLO_RETURN_IF_ERROR(
+      caller.backends.CallTokenizer(&caller.partner, [&](TokenizerService::Stub& stub) {
+        const std::unique_ptr<grpc::ClientContext> context =
+            grpc::ClientContext::FromServerContext(caller.parent);
+        return stub.Decode(context.get(), request, &response);
+      }));
   prompt.text = std::move(*response.mutable_text());
   return prompt;
 }
 
 }  // namespace
 
-absl::StatusOr<Prompt> TokenizePrompt(const GenerationRequest& request, const BackendState& partner, const grpc::ServerContext& parent,
-                                      BackendSet& backends) {
+absl::StatusOr<Prompt> TokenizePrompt(const GenerationRequest& request, const BackendState& partner,
+                                      const grpc::ServerContext& parent, BackendSet& backends) {
   const Caller caller{partner, parent, backends};
   switch (request.wire->prompt_case()) {
     case GenerateRequest::kText:
@@ -79,8 +89,10 @@ absl::StatusOr<Prompt> TokenizePrompt(const GenerationRequest& request, const Ba
   }
 }
 
-absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text, bool add_special_tokens, const BackendState& partner,
-                                                const grpc::ServerContext& parent, BackendSet& backends) {
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text, bool add_special_tokens,
+                                                const BackendState& partner,
+                                                const grpc::ServerContext& parent,
+                                                BackendSet& backends) {
   tokenizer::v1::EncodeRequest request;
   request.set_text(text);
   request.set_add_special_tokens(add_special_tokens);

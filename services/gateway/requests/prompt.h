@@ -19,14 +19,17 @@ struct Prompt {
   std::string text;
 };
 
-// Encodes the text, renders the conversation, or takes the ids as they are. `partner` is the transformer they are for; the end of `parent`, the
-// client's call, ends the calls made here. Errors are the client's status.
-absl::StatusOr<Prompt> TokenizePrompt(const GenerationRequest& request, const BackendState& partner, const grpc::ServerContext& parent,
-                                      BackendSet& backends);
+// Encodes the text, renders the conversation, or takes the ids as they are. `partner` is the
+// transformer they are for; the end of `parent`, the client's call, ends the calls made here.
+// Errors are the client's status.
+absl::StatusOr<Prompt> TokenizePrompt(const GenerationRequest& request, const BackendState& partner,
+                                      const grpc::ServerContext& parent, BackendSet& backends);
 
 // The ids of plain text in which control tokens are not recognised.
-absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text, bool add_special_tokens, const BackendState& partner,
-                                                const grpc::ServerContext& parent, BackendSet& backends);
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text, bool add_special_tokens,
+                                                const BackendState& partner,
+                                                const grpc::ServerContext& parent,
+                                                BackendSet& backends);
 
 }  // namespace phyllo
 

@@ -14,9 +14,12 @@ using transformer::v1::GenerateRequest;
 using transformer::v1::GenerateResponse;
 using transformer::v1::GenerateStart;
 
-std::string TokenBytes(int32_t token_id) { return token_id < 256 ? std::string(1, static_cast<char>(token_id)) : ""; }
+std::string TokenBytes(int32_t token_id) {
+  return token_id < 256 ? std::string(1, static_cast<char>(token_id)) : "";
+}
 
-// Bytes of `text` that are whole UTF-8 characters; the rest is the beginning of one. The fakes' texts are valid otherwise.
+// Bytes of `text` that are whole UTF-8 characters; the rest is the beginning of one. The fakes'
+// texts are valid otherwise.
 size_t WholeCharacters(const std::string& text) {
   size_t end = 0;
   while (end < text.size()) {
@@ -39,8 +42,10 @@ void AddBytes(const std::string& text, google::protobuf::RepeatedField<int32_t>&
   for (const char c : text) token_ids.Add(static_cast<uint8_t>(c));
 }
 
-// Whether `rows` are the rows that FakeEmbedding gives for ids [first, ...) and there is at least one.
-bool AreRowsOf(const common::v1::Tensor& rows, const google::protobuf::RepeatedField<int32_t>& token_ids, int64_t first) {
+// Whether `rows` are the rows that FakeEmbedding gives for ids [first, ...) and there is at least
+// one.
+bool AreRowsOf(const common::v1::Tensor& rows,
+               const google::protobuf::RepeatedField<int32_t>& token_ids, int64_t first) {
   const auto count = static_cast<int64_t>(rows.data().size() / sizeof(float));
   if (count < 1 || first + count > token_ids.size()) return false;
   std::vector<float> values(count);
@@ -61,14 +66,16 @@ common::v1::ServerInfo FakeServerInfo() {
   return info;
 }
 
-grpc::Status FakeTokenizer::Encode(grpc::ServerContext*, const tokenizer::v1::EncodeRequest* request,
+grpc::Status FakeTokenizer::Encode(grpc::ServerContext*,
+                                   const tokenizer::v1::EncodeRequest* request,
                                    tokenizer::v1::EncodeResponse* response) {
   ++encode_count;
   AddBytes(request->text(), *response->mutable_token_ids());
   return grpc::Status::OK;
 }
 
-grpc::Status FakeTokenizer::Decode(grpc::ServerContext*, const tokenizer::v1::DecodeRequest* request,
+grpc::Status FakeTokenizer::Decode(grpc::ServerContext*,
+                                   const tokenizer::v1::DecodeRequest* request,
                                    tokenizer::v1::DecodeResponse* response) {
   for (const int32_t id : request->token_ids()) {
     response->add_tokens(TokenBytes(id));
@@ -77,12 +84,15 @@ grpc::Status FakeTokenizer::Decode(grpc::ServerContext*, const tokenizer::v1::De
   return grpc::Status::OK;
 }
 
-grpc::Status FakeTokenizer::DecodeStream(grpc::ServerContext*,
-                                         grpc::ServerReaderWriter<DecodeStreamResponse, DecodeStreamRequest>* stream) {
+grpc::Status FakeTokenizer::DecodeStream(
+    grpc::ServerContext*,
+    grpc::ServerReaderWriter<DecodeStreamResponse, DecodeStreamRequest>* stream) {
   std::string held;
   DecodeStreamRequest request;
   for (bool first = true; stream->Read(&request); first = false) {
-    if (first != request.has_options()) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "options belong to the first request");
+    if (first != request.has_options())
+      return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
+                          "options belong to the first request");
     if (first) held = UnfinishedTail(request.options().prompt_tail_token_ids());
     DecodeStreamResponse response;
     for (const int32_t id : request.token_ids()) {
@@ -99,7 +109,8 @@ grpc::Status FakeTokenizer::DecodeStream(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status FakeTokenizer::RenderChat(grpc::ServerContext*, const tokenizer::v1::RenderChatRequest* request,
+grpc::Status FakeTokenizer::RenderChat(grpc::ServerContext*,
+                                       const tokenizer::v1::RenderChatRequest* request,
                                        tokenizer::v1::RenderChatResponse* response) {
   for (const common::v1::ChatMessage& message : request->chat().messages()) {
     absl::StrAppend(response->mutable_text(), message.role(), ":", message.content(), "|");
@@ -108,7 +119,8 @@ grpc::Status FakeTokenizer::RenderChat(grpc::ServerContext*, const tokenizer::v1
   return grpc::Status::OK;
 }
 
-grpc::Status FakeTokenizer::GetInfo(grpc::ServerContext*, const tokenizer::v1::GetInfoRequest*, tokenizer::v1::GetInfoResponse* response) {
+grpc::Status FakeTokenizer::GetInfo(grpc::ServerContext*, const tokenizer::v1::GetInfoRequest*,
+                                    tokenizer::v1::GetInfoResponse* response) {
   *response->mutable_server() = info;
   response->set_vocab_size(kFakeVocabSize);
   response->set_has_chat_template(true);
@@ -118,7 +130,8 @@ grpc::Status FakeTokenizer::GetInfo(grpc::ServerContext*, const tokenizer::v1::G
 grpc::Status FakeEmbedding::Embed(grpc::ServerContext*, const embedding::v1::EmbedRequest* request,
                                   embedding::v1::EmbedResponse* response) {
   ++embed_count;
-  if (request->token_ids_size() > kFakeMaxRows) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "too many rows");
+  if (request->token_ids_size() > kFakeMaxRows)
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "too many rows");
   const std::vector<float> rows(request->token_ids().begin(), request->token_ids().end());
   common::v1::Tensor& tensor = *response->mutable_hidden_states();
   tensor.set_data_type(common::v1::DATA_TYPE_F32);
@@ -128,7 +141,8 @@ grpc::Status FakeEmbedding::Embed(grpc::ServerContext*, const embedding::v1::Emb
   return grpc::Status::OK;
 }
 
-grpc::Status FakeEmbedding::GetInfo(grpc::ServerContext*, const embedding::v1::GetInfoRequest*, embedding::v1::GetInfoResponse* response) {
+grpc::Status FakeEmbedding::GetInfo(grpc::ServerContext*, const embedding::v1::GetInfoRequest*,
+                                    embedding::v1::GetInfoResponse* response) {
   *response->mutable_server() = info;
   response->set_hidden_size(1);
   response->set_max_rows(kFakeMaxRows);
@@ -143,16 +157,19 @@ GenerateStart FakeTransformer::last_start() const {
 grpc::Status FakeTransformer::Generate(grpc::ServerContext* context, Stream* stream) {
   ++generate_count;
   GenerateRequest request;
-  if (!stream->Read(&request) || !request.has_start()) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "start comes first");
+  if (!stream->Read(&request) || !request.has_start())
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "start comes first");
   {
     const absl::MutexLock lock(&mutex_);
     last_start_ = request.start();
   }
-  return script ? script(*context, request.start(), *stream) : RunDefaultScript(request.start(), *stream);
+  return script ? script(*context, request.start(), *stream)
+                : RunDefaultScript(request.start(), *stream);
 }
 
 grpc::Status FakeTransformer::RunDefaultScript(const GenerateStart& start, Stream& stream) const {
-  if (!PullRows(start, 0, start.prompt_token_ids_size(), stream)) return grpc::Status(grpc::StatusCode::INTERNAL, "wrong rows");
+  if (!PullRows(start, 0, start.prompt_token_ids_size(), stream))
+    return grpc::Status(grpc::StatusCode::INTERNAL, "wrong rows");
   SendText(answer, tokens_per_message, stream, start.has_logprobs());
   GenerateResponse last;
   last.mutable_tokens()->add_token_ids(kFakeEos);
@@ -162,7 +179,9 @@ grpc::Status FakeTransformer::RunDefaultScript(const GenerateStart& start, Strea
 }
 
 grpc::Status FakeTransformer::Score(
-    grpc::ServerContext*, grpc::ServerReaderWriter<transformer::v1::ScoreResponse, transformer::v1::ScoreRequest>* stream) {
+    grpc::ServerContext*,
+    grpc::ServerReaderWriter<transformer::v1::ScoreResponse, transformer::v1::ScoreRequest>*
+        stream) {
   transformer::v1::ScoreRequest request;
   stream->Read(&request);
   const transformer::v1::ScoreStart start = request.start();
@@ -171,7 +190,8 @@ grpc::Status FakeTransformer::Score(
   stream->Write(response);
   for (int64_t position = 0; position < start.token_ids_size();) {
     if (!stream->Read(&request)) return grpc::Status::OK;
-    if (!AreRowsOf(request.hidden_states().rows(), start.token_ids(), position)) return grpc::Status(grpc::StatusCode::INTERNAL, "wrong rows");
+    if (!AreRowsOf(request.hidden_states().rows(), start.token_ids(), position))
+      return grpc::Status(grpc::StatusCode::INTERNAL, "wrong rows");
     position += request.hidden_states().rows().shape(0);
   }
   double total = 0;
@@ -199,21 +219,25 @@ grpc::Status FakeTransformer::GetInfo(grpc::ServerContext*, const transformer::v
   return grpc::Status::OK;
 }
 
-bool FakeTransformer::PullRows(const GenerateStart& start, int64_t first, int64_t count, Stream& stream) {
+bool FakeTransformer::PullRows(const GenerateStart& start, int64_t first, int64_t count,
+                               Stream& stream) {
   GenerateResponse response;
   response.mutable_need()->set_first_position(first);
   response.mutable_need()->set_count(count);
   stream.Write(response);
   for (int64_t position = first; position < first + count;) {
     GenerateRequest request;
-    if (!stream.Read(&request) || request.hidden_states().first_position() != position) return false;
-    if (!AreRowsOf(request.hidden_states().rows(), start.prompt_token_ids(), position)) return false;
+    if (!stream.Read(&request) || request.hidden_states().first_position() != position)
+      return false;
+    if (!AreRowsOf(request.hidden_states().rows(), start.prompt_token_ids(), position))
+      return false;
     position += request.hidden_states().rows().shape(0);
   }
   return true;
 }
 
-void FakeTransformer::SendText(const std::string& text, int64_t tokens_per_message, Stream& stream, bool with_logprobs) {
+void FakeTransformer::SendText(const std::string& text, int64_t tokens_per_message, Stream& stream,
+                               bool with_logprobs) {
   for (size_t begin = 0; begin < text.size(); begin += tokens_per_message) {
     GenerateResponse response;
     transformer::v1::Tokens& tokens = *response.mutable_tokens();

@@ -1,6 +1,8 @@
-// The three services behind a gateway, small enough to check in one's head, for tests of the gateway.
+// The three services behind a gateway, small enough to check in one's head, for tests of the
+// gateway.
 //
-// The model is a toy: a token is a byte (ids 0 to 255), 256 ends the answer. A row of the embedding is the id itself as one float.
+// The model is a toy: a token is a byte (ids 0 to 255), 256 ends the answer. A row of the embedding
+// is the id itself as one float.
 #ifndef PHYLLO_SERVICES_GATEWAY_TESTING_FAKE_SERVICES_H_
 #define PHYLLO_SERVICES_GATEWAY_TESTING_FAKE_SERVICES_H_
 
@@ -26,7 +28,8 @@ inline constexpr int64_t kFakeMaxRows = 4;  // Of one answer of the embedding.
 // What every fake says of itself; tests change it before the server starts.
 common::v1::ServerInfo FakeServerInfo();
 
-// Encodes bytes, decodes whole UTF-8 characters, renders a chat as "role:content|" for each message.
+// Encodes bytes, decodes whole UTF-8 characters, renders a chat as "role:content|" for each
+// message.
 class FakeTokenizer final : public tokenizer::v1::TokenizerService::Service {
  public:
   common::v1::ServerInfo info = FakeServerInfo();
@@ -38,8 +41,10 @@ class FakeTokenizer final : public tokenizer::v1::TokenizerService::Service {
                       tokenizer::v1::DecodeResponse* response) override;
   grpc::Status DecodeStream(
       grpc::ServerContext* context,
-      grpc::ServerReaderWriter<tokenizer::v1::DecodeStreamResponse, tokenizer::v1::DecodeStreamRequest>* stream) override;
-  grpc::Status RenderChat(grpc::ServerContext* context, const tokenizer::v1::RenderChatRequest* request,
+      grpc::ServerReaderWriter<tokenizer::v1::DecodeStreamResponse,
+                               tokenizer::v1::DecodeStreamRequest>* stream) override;
+  grpc::Status RenderChat(grpc::ServerContext* context,
+                          const tokenizer::v1::RenderChatRequest* request,
                           tokenizer::v1::RenderChatResponse* response) override;
   grpc::Status GetInfo(grpc::ServerContext* context, const tokenizer::v1::GetInfoRequest* request,
                        tokenizer::v1::GetInfoResponse* response) override;
@@ -56,11 +61,14 @@ class FakeEmbedding final : public embedding::v1::EmbeddingService::Service {
                        embedding::v1::GetInfoResponse* response) override;
 };
 
-// Runs a script for every generation: by default asks for all rows of the prompt, checks them, and gives `answer` and the end.
+// Runs a script for every generation: by default asks for all rows of the prompt, checks them, and
+// gives `answer` and the end.
 class FakeTransformer final : public transformer::v1::TransformerService::Service {
  public:
-  using Stream = grpc::ServerReaderWriter<transformer::v1::GenerateResponse, transformer::v1::GenerateRequest>;
-  using Script = std::function<grpc::Status(grpc::ServerContext&, const transformer::v1::GenerateStart&, Stream&)>;
+  using Stream =
+      grpc::ServerReaderWriter<transformer::v1::GenerateResponse, transformer::v1::GenerateRequest>;
+  using Script = std::function<grpc::Status(grpc::ServerContext&,
+                                            const transformer::v1::GenerateStart&, Stream&)>;
 
   common::v1::ServerInfo info = FakeServerInfo();
   std::string answer = "Hello";
@@ -74,14 +82,18 @@ class FakeTransformer final : public transformer::v1::TransformerService::Servic
   grpc::Status Generate(grpc::ServerContext* context, Stream* stream) override;
   // Gives every scored id the log-probability -1.
   grpc::Status Score(grpc::ServerContext* context,
-                     grpc::ServerReaderWriter<transformer::v1::ScoreResponse, transformer::v1::ScoreRequest>* stream) override;
+                     grpc::ServerReaderWriter<transformer::v1::ScoreResponse,
+                                              transformer::v1::ScoreRequest>* stream) override;
   grpc::Status GetInfo(grpc::ServerContext* context, const transformer::v1::GetInfoRequest* request,
                        transformer::v1::GetInfoResponse* response) override;
 
-  // Parts of scripts. SendText sends the bytes of `text` as tokens, PullRows asks for positions [first, first + count) and returns whether the right
-  // rows came, SendFinished ends well, WaitForCancel returns when the caller has left.
-  static bool PullRows(const transformer::v1::GenerateStart& start, int64_t first, int64_t count, Stream& stream);
-  static void SendText(const std::string& text, int64_t tokens_per_message, Stream& stream, bool with_logprobs = false);
+  // Parts of scripts. SendText sends the bytes of `text` as tokens, PullRows asks for positions
+  // [first, first + count) and returns whether the right rows came, SendFinished ends well,
+  // WaitForCancel returns when the caller has left.
+  static bool PullRows(const transformer::v1::GenerateStart& start, int64_t first, int64_t count,
+                       Stream& stream);
+  static void SendText(const std::string& text, int64_t tokens_per_message, Stream& stream,
+                       bool with_logprobs = false);
   static void SendFinished(common::v1::FinishReason reason, Stream& stream);
   static void WaitForCancel(Stream& stream);
 

@@ -58,19 +58,22 @@ class GatewayHarness {
   void RestartTokenizer();
 
   gateway::v1::GatewayService::Stub& stub() { return *stub_; }
-  Received Generate(const gateway::v1::GenerateRequest& request, absl::Duration timeout = absl::Seconds(30));
+  Received Generate(const gateway::v1::GenerateRequest& request,
+                    absl::Duration timeout = absl::Seconds(30));
   // What /metrics and the log hold.
   std::string MetricsText() const { return metrics_.SerializeText(); }
   std::string LogText();
 
  private:
-  std::unique_ptr<Server> Serve(grpc::Service& service, const char* name, const std::string& address = "127.0.0.1:0");
+  std::unique_ptr<Server> Serve(grpc::Service& service, const char* name,
+                                const std::string& address = "127.0.0.1:0");
 
   const GatewayHarnessOptions options_;
   std::ostringstream log_;
   MetricRegistry metrics_;
   MetricRegistry fake_metrics_;
-  std::unique_ptr<Server> tokenizer_server_, second_tokenizer_server_, embedding_server_, transformer_server_;
+  std::unique_ptr<Server> tokenizer_server_, second_tokenizer_server_, embedding_server_,
+      transformer_server_;
   std::string tokenizer_address_;
   std::unique_ptr<Logger> logger_;
   std::unique_ptr<Admission> admission_;
