@@ -89,9 +89,9 @@ void EngineMetrics::AddGauges(const Engine& engine) {
     registry_.AddGaugeFunction(
         name, help, [&engine, value] { return static_cast<double>(value(engine.stats())); });
   };
-  add("phyllo_running_sequences", "Sequences in the batch.",
+  add("phyllo_num_requests_running", "Sequences in the batch.",
       [](const EngineStats& stats) { return stats.running_count; });
-  add("phyllo_waiting_sequences", "Sequences waiting for a place in the batch.",
+  add("phyllo_num_requests_waiting", "Sequences waiting for a place in the batch.",
       [](const EngineStats& stats) { return stats.waiting_count; });
   add("phyllo_outstanding_prefill_tokens", "Prompt tokens still to be computed.",
       [](const EngineStats& stats) { return stats.outstanding_prefill_tokens; });
