@@ -50,7 +50,7 @@ inline constexpr CommandHelp kChatHelp = {
 inline constexpr CommandHelp kUpHelp = {
     "starts the services for a model and serves until Ctrl-C",
     "Usage: phyllo up [OPTIONS] [MODEL]\n\nWithout MODEL the demo model is served. Prints the "
-    "addresses when everything is ready.",
+    "addresses when everything is ready. A service that dies is\nstarted again at its address.",
     R"(Examples:
   phyllo up
   phyllo up ~/models/Qwen3-0.6B --address 0.0.0.0:50050 --precision bf16

@@ -41,8 +41,12 @@ int UpCommand(const UpOptions& options, Terminal& terminal, Interrupts& interrup
   WriteAddresses(**services, options.json, terminal);
   if (terminal.err_is_terminal) terminal.err << "Ready. Ctrl-C stops the services." << std::endl;
   while (!interrupts.interrupted()) {
-    const absl::Status running = (*services)->CheckRunning();
-    if (!running.ok()) return Fail(running, kExitUnavailable, options.json, terminal);
+    const absl::Status restarted =
+        (*services)->RestartEnded([&](ServiceKind kind, const std::string& how_it_ended) {
+          terminal.err << "phyllo: the " << ServiceName(kind) << " service ended with "
+                       << how_it_ended << "; it is started again" << std::endl;
+        });
+    if (!restarted.ok()) return Fail(restarted, kExitUnavailable, options.json, terminal);
     pollfd interrupt = {interrupts.event_fd(), POLLIN, 0};
     poll(&interrupt, 1, kCheckIntervalMs);
   }

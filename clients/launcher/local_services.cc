@@ -26,6 +26,7 @@ namespace {
 constexpr int kGateway = static_cast<int>(ServiceKind::kGateway);
 constexpr absl::Duration kTick = absl::Milliseconds(10);
 constexpr absl::Duration kObserverInterval = absl::Milliseconds(100);
+constexpr absl::Duration kRestartInterval = absl::Seconds(1);
 constexpr int kShownLogLines = 10;
 
 std::string ReadFile(const std::string& path) {
@@ -108,6 +109,7 @@ absl::Status LocalServices::Spawn(ServiceKind kind) {
   }
   arguments.insert(arguments.end(), options_.flags[index].begin(), options_.flags[index].end());
   PHYLLO_ASSIGN_OR_RETURN(children_[index], ChildProcess::Spawn(arguments, PathOf(kind, ".log")));
+  spawn_times_[index] = absl::Now();
   return absl::OkStatus();
 }
 
@@ -186,6 +188,17 @@ absl::Status LocalServices::CheckRunning() {
     return absl::UnavailableError(absl::StrCat("the ", ServiceName(kind), " service ended with ",
                                                *end, "; the end of its log:\n",
                                                LastLogLines(kind, kShownLogLines)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LocalServices::RestartEnded(EndObserver observer) {
+  for (const ServiceKind kind : kAllServiceKinds) {
+    const int index = static_cast<int>(kind);
+    const std::optional<std::string> end = children_[index]->HowItEnded();
+    if (!end.has_value() || absl::Now() < spawn_times_[index] + kRestartInterval) continue;
+    observer(kind, *end);
+    PHYLLO_RETURN_IF_ERROR(Spawn(kind));
   }
   return absl::OkStatus();
 }

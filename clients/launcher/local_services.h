@@ -45,6 +45,9 @@ struct LaunchProgress {
 // Hears of a start.
 using LaunchObserver = absl::FunctionRef<void(const LaunchProgress&)>;
 
+// Hears that a service ended: "exit code 1", "signal 9 (Killed)".
+using EndObserver = absl::FunctionRef<void(ServiceKind kind, const std::string& how_it_ended)>;
+
 struct LocalServicesOptions {
   ServiceBinaries binaries;
   // A Hugging Face model folder.
@@ -88,6 +91,10 @@ class LocalServices {
   // OK while all four run, else UNAVAILABLE that names the first that ended, with its exit status
   // and last log lines.
   absl::Status CheckRunning();
+  // Starts again, at the same address, every service that has ended, but each at most once a
+  // second. `observer` hears which and how it ended. Does not wait until it serves. Errors: those
+  // of a program that cannot be executed.
+  absl::Status RestartEnded(EndObserver observer);
   // Ends the gateway, then the others: SIGTERM, and SIGKILL after stop_timeout. Idempotent.
   void Stop();
 
@@ -110,6 +117,7 @@ class LocalServices {
   std::unique_ptr<TemporaryFolder> folder_;
   std::array<std::string, kServiceKindCount> addresses_;
   std::array<std::unique_ptr<ChildProcess>, kServiceKindCount> children_;
+  std::array<absl::Time, kServiceKindCount> spawn_times_;
 };
 
 }  // namespace phyllo

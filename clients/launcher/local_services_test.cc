@@ -153,6 +153,25 @@ TEST_F(LocalServicesTest, NamesTheServiceThatDied) {
                                HasSubstr("embedding service ended with signal 9")));
 }
 
+TEST_F(LocalServicesTest, RestartsAServiceThatDiedAtItsAddress) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto services, LocalServices::Start(options_));
+  const pid_t died = services->pid(ServiceKind::kEmbedding);
+  const std::string address = services->address(ServiceKind::kEmbedding);
+  ASSERT_EQ(kill(died, SIGKILL), 0);
+  std::string end;
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (end.empty() && absl::Now() < deadline) {
+    PHYLLO_ASSERT_OK(services->RestartEnded([&](ServiceKind kind, const std::string& how_it_ended) {
+      EXPECT_EQ(kind, ServiceKind::kEmbedding);
+      end = how_it_ended;
+    }));
+  }
+  EXPECT_EQ(end, "signal 9 (Killed)");
+  EXPECT_NE(services->pid(ServiceKind::kEmbedding), died);
+  EXPECT_EQ(services->address(ServiceKind::kEmbedding), address);
+  PHYLLO_EXPECT_OK(services->CheckRunning());
+}
+
 TEST_F(LocalServicesTest, StopEndsAllAndTheDestructorRemovesTheFolder) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(auto services, LocalServices::Start(options_));
   const std::string address = services->address(ServiceKind::kTokenizer);
