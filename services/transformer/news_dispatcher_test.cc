@@ -37,9 +37,12 @@ TEST(NewsDispatcherTest, CallsReadersInTheOrderOfTheirPosts) {
 TEST(NewsDispatcherTest, SkipsReadersThatAreGone) {
   std::vector<int> told;
   const auto one = std::make_shared<Reader>(1, told);
+  auto two = std::make_shared<Reader>(2, told);
+  const std::weak_ptr<NewsReader> gone = two;
+  two.reset();  // before the post: the dispatcher may look at once
   {
     NewsDispatcher dispatcher;
-    dispatcher.Post(std::make_shared<Reader>(2, told));
+    dispatcher.Post(gone);
     dispatcher.Post(one);
   }
   EXPECT_THAT(told, ElementsAre(1));
