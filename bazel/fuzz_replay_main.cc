@@ -1,6 +1,7 @@
-// main() of a cc_fuzz_test in builds without libFuzzer: runs the target on every corpus file named on the command
-// line, on evenly spaced prefixes of it and on mutants with one to four changed bytes. The choice of mutants depends on
-// the file's bytes only, so a failure repeats. A target reports a failure by crashing.
+// main() of a cc_fuzz_test in builds without libFuzzer: runs the target on every corpus file named
+// on the command line, on evenly spaced prefixes of it and on mutants with one to four changed
+// bytes. The choice of mutants depends on the file's bytes only, so a failure repeats. A target
+// reports a failure by crashing.
 
 #include <algorithm>
 #include <cstddef>

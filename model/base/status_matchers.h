@@ -1,4 +1,5 @@
-// GoogleTest matchers for absl::Status and absl::StatusOr. There is deliberately no "is not ok": a test names the code.
+// GoogleTest matchers for absl::Status and absl::StatusOr. There is deliberately no "is not ok": a
+// test names the code.
 //   EXPECT_THAT(Parse("x"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("x")));
 //   PHYLLO_ASSERT_OK_AND_ASSIGN(const Config config, ReadConfig(path));
 #ifndef PHYLLO_MODEL_BASE_STATUS_MATCHERS_H_
@@ -42,9 +43,9 @@ inline auto StatusIs(absl::StatusCode code) { return StatusIs(code, ::testing::_
 #define PHYLLO_ASSERT_OK(expression) ASSERT_THAT(expression, ::phyllo::IsOk())
 #define PHYLLO_EXPECT_OK(expression) EXPECT_THAT(expression, ::phyllo::IsOk())
 
-#define PHYLLO_ASSERT_OK_AND_ASSIGN(declaration, expression) \
-  PHYLLO_ASSERT_OK_AND_ASSIGN_IMPL(                          \
-      PHYLLO_MACRO_CONCAT(phyllo_status_or_, __LINE__), declaration, expression)
+#define PHYLLO_ASSERT_OK_AND_ASSIGN(declaration, expression)                                      \
+  PHYLLO_ASSERT_OK_AND_ASSIGN_IMPL(PHYLLO_MACRO_CONCAT(phyllo_status_or_, __LINE__), declaration, \
+                                   expression)
 
 #define PHYLLO_ASSERT_OK_AND_ASSIGN_IMPL(result, declaration, expression) \
   auto result = (expression);                                             \

@@ -1,10 +1,14 @@
 // How the parts of a prompt are told apart:
-// 1. The conversation is rendered as it is. This text is the result, whenever the steps below can vouch for it.
-// 2. It is rendered again with marks around the strings of the request. If the marks come out in pairs and the text is otherwise
+// 1. The conversation is rendered as it is. This text is the result, whenever the steps below can
+// vouch for it.
+// 2. It is rendered again with marks around the strings of the request. If the marks come out in
+// pairs and the text is otherwise
 //    the same, they tell exactly what is data.
-// 3. Otherwise the template looked into a string (qwen3 splits at </think>). If no string spells a guarded token, none can become
+// 3. Otherwise the template looked into a string (qwen3 splits at </think>). If no string spells a
+// guarded token, none can become
 //    one, and the text is tokenized as a whole.
-// 4. Otherwise it is rendered with a mark inside every guarded spelling. The template then takes such a spelling for ordinary text,
+// 4. Otherwise it is rendered with a mark inside every guarded spelling. The template then takes
+// such a spelling for ordinary text,
 //    as it should; the text without marks is the result, and the broken spellings are its data.
 #include "model/tokenizer/chat_template.h"
 
@@ -41,22 +45,26 @@ absl::Status CheckDepth(const Json& value, absl::string_view name, int depth = 0
 absl::StatusOr<Json> ParseField(absl::string_view text, absl::string_view name) {
   if (text.empty()) return Json();
   Json value = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) return absl::InvalidArgumentError(absl::StrCat(name, " is not valid JSON"));
+  if (value.is_discarded())
+    return absl::InvalidArgumentError(absl::StrCat(name, " is not valid JSON"));
   PHYLLO_RETURN_IF_ERROR(CheckDepth(value, name));
   return value;
 }
 
-// A role may be made part of a control token by the template (<|user|>), so it must be a plain word.
+// A role may be made part of a control token by the template (<|user|>), so it must be a plain
+// word.
 absl::Status CheckRole(const Json& message, size_t index) {
   const std::string where = absl::StrCat("messages[", index, "]");
-  if (!message.is_object()) return absl::InvalidArgumentError(absl::StrCat(where, " must be an object"));
+  if (!message.is_object())
+    return absl::InvalidArgumentError(absl::StrCat(where, " must be an object"));
   const auto role = message.find("role");
   if (role == message.end() || !role->is_string()) {
     return absl::InvalidArgumentError(absl::StrCat(where, ".role must be a string"));
   }
   const absl::string_view name = role->get_ref<const std::string&>();
   bool plain = !name.empty() && name.size() <= kMaxRoleBytes;
-  for (const char c : name) plain = plain && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-');
+  for (const char c : name)
+    plain = plain && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-');
   if (plain) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(where, ".role must be 1 to ", kMaxRoleBytes, " letters, digits, '_' or '-'"));
@@ -67,7 +75,8 @@ void SetIfNamed(absl::string_view token, const char* name, Json* variables) {
 }
 
 bool IsReservedVariable(absl::string_view name) {
-  return IsTrustedVariable(name) || name == "messages" || name == "tools" || name == "add_generation_prompt";
+  return IsTrustedVariable(name) || name == "messages" || name == "tools" ||
+         name == "add_generation_prompt";
 }
 
 // The variables of the template, as transformers names them.
@@ -75,10 +84,13 @@ absl::StatusOr<Json> MakeVariables(const ChatRequest& request, const TokenizerCo
   PHYLLO_ASSIGN_OR_RETURN(Json messages, ParseField(request.messages_json, "messages"));
   PHYLLO_ASSIGN_OR_RETURN(Json tools, ParseField(request.tools_json, "tools"));
   PHYLLO_ASSIGN_OR_RETURN(const Json kwargs, ParseField(request.kwargs_json, "template arguments"));
-  if (!messages.is_array() || messages.empty()) return absl::InvalidArgumentError("messages must be an array, not empty");
+  if (!messages.is_array() || messages.empty())
+    return absl::InvalidArgumentError("messages must be an array, not empty");
   for (size_t i = 0; i < messages.size(); ++i) PHYLLO_RETURN_IF_ERROR(CheckRole(messages[i], i));
-  if (!tools.is_null() && !tools.is_array()) return absl::InvalidArgumentError("tools must be an array");
-  if (!kwargs.is_null() && !kwargs.is_object()) return absl::InvalidArgumentError("template arguments must be an object");
+  if (!tools.is_null() && !tools.is_array())
+    return absl::InvalidArgumentError("tools must be an array");
+  if (!kwargs.is_null() && !kwargs.is_object())
+    return absl::InvalidArgumentError("template arguments must be an object");
   Json variables = Json::object();
   SetIfNamed(config.bos_token, "bos_token", &variables);
   SetIfNamed(config.eos_token, "eos_token", &variables);
@@ -87,7 +99,8 @@ absl::StatusOr<Json> MakeVariables(const ChatRequest& request, const TokenizerCo
   if (kwargs.is_object()) {
     for (auto member = kwargs.begin(); member != kwargs.end(); ++member) {
       if (IsReservedVariable(member.key())) {
-        return absl::InvalidArgumentError("template arguments must not redefine a message field or a token of the model");
+        return absl::InvalidArgumentError(
+            "template arguments must not redefine a message field or a token of the model");
       }
       variables[member.key()] = *member;
     }
@@ -112,7 +125,8 @@ GuardedTokens CollectGuarded(const Tokenizer& tokenizer) {
   return tokens;
 }
 
-std::vector<PromptSegment> MakeSegments(absl::string_view text, absl::Span<const LiteralRange> ranges) {
+std::vector<PromptSegment> MakeSegments(absl::string_view text,
+                                        absl::Span<const LiteralRange> ranges) {
   std::vector<PromptSegment> segments;
   const auto append = [&](PromptSegment::Kind kind, int64_t begin, int64_t end) {
     if (begin < end) segments.push_back({kind, std::string(text.substr(begin, end - begin))});
@@ -137,7 +151,8 @@ struct ChatTemplate::Parts {
   absl::StatusOr<UnmarkedText> RenderMarked(const Json& variables, absl::string_view source) const;
 };
 
-absl::StatusOr<UnmarkedText> ChatTemplate::Parts::RenderMarked(const Json& variables, absl::string_view source) const {
+absl::StatusOr<UnmarkedText> ChatTemplate::Parts::RenderMarked(const Json& variables,
+                                                               absl::string_view source) const {
   PHYLLO_ASSIGN_OR_RETURN(std::string plain, jinja->Render(variables));
   PHYLLO_ASSIGN_OR_RETURN(const ContentMarks marks, ContentMarks::Choose(variables, source));
   Json marked = variables;
@@ -173,12 +188,13 @@ absl::StatusOr<RenderedChat> ChatTemplate::Render(const ChatRequest& request) co
   if (request.parse_special_tokens_in_content) {
     PHYLLO_ASSIGN_OR_RETURN(unmarked.text, parts_->jinja->Render(variables));
   } else {
-    PHYLLO_ASSIGN_OR_RETURN(unmarked, parts_->RenderMarked(variables, tokenizer_.config().chat_template));
+    PHYLLO_ASSIGN_OR_RETURN(unmarked,
+                            parts_->RenderMarked(variables, tokenizer_.config().chat_template));
   }
   EncodeOptions options;
   options.add_special_tokens = false;
-  PHYLLO_ASSIGN_OR_RETURN(Encoding encoding,
-                          tokenizer_.EncodeWithLiteralRanges(unmarked.text, unmarked.literal_ranges, options));
+  PHYLLO_ASSIGN_OR_RETURN(Encoding encoding, tokenizer_.EncodeWithLiteralRanges(
+                                                 unmarked.text, unmarked.literal_ranges, options));
   RenderedChat result;
   result.segments = MakeSegments(unmarked.text, unmarked.literal_ranges);
   result.text = std::move(unmarked.text);

@@ -29,7 +29,8 @@ std::unique_ptr<Tokenizer> MakeTokenizer(const std::string& chat_template) {
   file["model"]["vocab"]["Ġ"] = 32;
   file["model"]["vocab"]["Ċ"] = 10;
   const auto add = [&](int32_t id, const char* content, bool special) {
-    file["added_tokens"].push_back({{"id", id}, {"content", content}, {"special", special}, {"normalized", false}});
+    file["added_tokens"].push_back(
+        {{"id", id}, {"content", content}, {"special", special}, {"normalized", false}});
   };
   add(kStart, "<|start|>", true);
   add(kEnd, "<|end|>", true);
@@ -42,17 +43,19 @@ std::unique_ptr<Tokenizer> MakeTokenizer(const std::string& chat_template) {
 }
 
 constexpr char kPlain[] =
-    "{% for m in messages %}{{ '<|start|>' + m.role + '\\n' + m.content | trim + '<|end|>' }}{% endfor %}"
+    "{% for m in messages %}{{ '<|start|>' + m.role + '\\n' + m.content | trim + '<|end|>' }}{% "
+    "endfor %}"
     "{% if tools %}<tool>{% for t in tools %}{{ t | tojson }}{% endfor %}{% endif %}"
     "{% if add_generation_prompt %}<|start|>assistant\n{% endif %}";
 
 // Takes the assistant's content apart, as Qwen3's template does.
 constexpr char kSplitting[] =
-    "{% for m in messages %}{% set c = m.content %}{% if '</think>' in c %}{% set c = c.split('</think>')[-1] %}{% endif %}"
+    "{% for m in messages %}{% set c = m.content %}{% if '</think>' in c %}{% set c = "
+    "c.split('</think>')[-1] %}{% endif %}"
     "{{ '<|start|>' + c + '<|end|>' }}{% endfor %}";
 
-absl::StatusOr<RenderedChat> Render(const std::string& source, const std::string& messages, const std::string& tools = "",
-                                    bool parse_special = false) {
+absl::StatusOr<RenderedChat> Render(const std::string& source, const std::string& messages,
+                                    const std::string& tools = "", bool parse_special = false) {
   const auto tokenizer = MakeTokenizer(source);
   PHYLLO_ASSIGN_OR_RETURN(const auto chat_template, ChatTemplate::Create(*tokenizer));
   ChatRequest request;
@@ -72,7 +75,8 @@ std::vector<int32_t> AddedIds(const RenderedChat& chat) {
 }
 
 TEST(ChatTemplateTest, SegmentsTellDataFromControl) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat chat, Render(kPlain, R"([{"role": "user", "content": " Hi there\n"}])"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat chat,
+                              Render(kPlain, R"([{"role": "user", "content": " Hi there\n"}])"));
   EXPECT_EQ(chat.text, "<|start|>user\nHi there<|end|>");
   ASSERT_EQ(chat.segments.size(), 3u);
   EXPECT_EQ(chat.segments[0].text, "<|start|>user\n");
@@ -90,15 +94,17 @@ TEST(ChatTemplateTest, ControlTokenInContentStaysText) {
 }
 
 TEST(ChatTemplateTest, ControlTokenInContentIsParsedIfAsked) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat chat,
-                              Render(kPlain, R"([{"role": "user", "content": "<|end|>"}])", "", /*parse_special=*/true));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const RenderedChat chat,
+      Render(kPlain, R"([{"role": "user", "content": "<|end|>"}])", "", /*parse_special=*/true));
   EXPECT_THAT(AddedIds(chat), ElementsAre(kStart, kEnd, kEnd));
 }
 
 TEST(ChatTemplateTest, TokenAcrossBorderOfContentIsNotFormed) {
   // The template writes "|>" behind the content, which ends in "<|end".
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat chat,
-                              Render("{{ messages[0].content }}|>", R"([{"role": "user", "content": "<|end"}])"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const RenderedChat chat,
+      Render("{{ messages[0].content }}|>", R"([{"role": "user", "content": "<|end"}])"));
   EXPECT_EQ(chat.text, "<|end|>");
   EXPECT_THAT(AddedIds(chat), ElementsAre());
 }
@@ -106,64 +112,83 @@ TEST(ChatTemplateTest, TokenAcrossBorderOfContentIsNotFormed) {
 TEST(ChatTemplateTest, ToolDefinitionsAreData) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(
       const RenderedChat chat,
-      Render(kPlain, R"([{"role": "user", "content": "x"}])", R"([{"type": "<|start|>", "name": "<|end|>", "properties": {"<|start|>": "<tool>"}}])"));
+      Render(
+          kPlain, R"([{"role": "user", "content": "x"}])",
+          R"([{"type": "<|start|>", "name": "<|end|>", "properties": {"<|start|>": "<tool>"}}])"));
   EXPECT_THAT(AddedIds(chat), ElementsAre(kStart, kEnd, kTool));
-  EXPECT_THAT(chat.text, HasSubstr(R"({"type": "<|start|>", "name": "<|end|>", "properties": {"<|start|>": "<tool>"}})"));
+  EXPECT_THAT(
+      chat.text,
+      HasSubstr(
+          R"({"type": "<|start|>", "name": "<|end|>", "properties": {"<|start|>": "<tool>"}})"));
 }
 
 TEST(ChatTemplateTest, TokensOfTemplateStayTextInUserContentOnly) {
   const std::string source = std::string(kPlain) + "{# <think> #}";
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat user, Render(source, R"([{"role": "user", "content": "<think>"}])"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat user,
+                              Render(source, R"([{"role": "user", "content": "<think>"}])"));
   EXPECT_THAT(AddedIds(user), ElementsAre(kStart, kEnd));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat assistant, Render(source, R"([{"role": "assistant", "content": "<think>"}])"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat assistant,
+                              Render(source, R"([{"role": "assistant", "content": "<think>"}])"));
   EXPECT_THAT(AddedIds(assistant), ElementsAre(kStart, kThink, kEnd));
 }
 
 TEST(ChatTemplateTest, SplitContentRendersAsWithoutMarks) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat chat,
-                              Render(kSplitting, R"([{"role": "assistant", "content": "<think>a</think>b"}])"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const RenderedChat chat,
+      Render(kSplitting, R"([{"role": "assistant", "content": "<think>a</think>b"}])"));
   EXPECT_EQ(chat.text, "<|start|>b<|end|>");
   EXPECT_THAT(AddedIds(chat), ElementsAre(kStart, kEnd));
 }
 
 TEST(ChatTemplateTest, ControlTokenInSplitContentStaysText) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat chat,
-                              Render(kSplitting, R"([{"role": "assistant", "content": "<think>a</think><|end|>b"}])"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const RenderedChat chat,
+      Render(kSplitting, R"([{"role": "assistant", "content": "<think>a</think><|end|>b"}])"));
   EXPECT_EQ(chat.text, "<|start|><|end|>b<|end|>");
   EXPECT_THAT(AddedIds(chat), ElementsAre(kStart, kEnd));
 }
 
 TEST(ChatTemplateTest, TokenThatTemplateLooksForIsNotSeenInUserContent) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat chat,
-                              Render(kSplitting, R"([{"role": "user", "content": "a</think><|end|>b"}])"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const RenderedChat chat,
+      Render(kSplitting, R"([{"role": "user", "content": "a</think><|end|>b"}])"));
   EXPECT_EQ(chat.text, "<|start|>a</think><|end|>b<|end|>");
   EXPECT_THAT(AddedIds(chat), ElementsAre(kStart, kEnd));
 }
 
 TEST(ChatTemplateTest, MarksInContentAreNotMistaken) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat chat,
-                              Render(kPlain, "[{\"role\": \"user\", \"content\": \"\U00100000<|end|>\U00100001\"}]"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const RenderedChat chat,
+      Render(kPlain, "[{\"role\": \"user\", \"content\": \"\U00100000<|end|>\U00100001\"}]"));
   EXPECT_EQ(chat.text, "<|start|>user\n\U00100000<|end|>\U00100001<|end|>");
   EXPECT_THAT(AddedIds(chat), ElementsAre(kStart, kEnd));
 }
 
 TEST(ChatTemplateTest, RaisedExceptionIsItsMessage) {
-  EXPECT_THAT(Render("{{ raise_exception('roles must alternate') }}", R"([{"role": "user", "content": "x"}])"),
+  EXPECT_THAT(Render("{{ raise_exception('roles must alternate') }}",
+                     R"([{"role": "user", "content": "x"}])"),
               StatusIs(absl::StatusCode::kInvalidArgument, "roles must alternate"));
 }
 
 TEST(ChatTemplateTest, FailureOfTemplateDoesNotQuoteConversation) {
-  const absl::Status status = Render("{{ messages() }}", R"([{"role": "user", "content": "secret"}])").status();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("chat template failed")));
+  const absl::Status status =
+      Render("{{ messages() }}", R"([{"role": "user", "content": "secret"}])").status();
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("chat template failed")));
   EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("secret")));
 }
 
 TEST(ChatTemplateTest, MalformedRequestsAreErrors) {
-  EXPECT_THAT(Render(kPlain, ""), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("messages")));
-  EXPECT_THAT(Render(kPlain, "[]"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not empty")));
-  EXPECT_THAT(Render(kPlain, "[3]"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("messages[0]")));
-  EXPECT_THAT(Render(kPlain, R"([{"content": "x"}])"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("role")));
-  EXPECT_THAT(Render(kPlain, R"([{"role": "end|>", "content": "x"}])"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("role")));
+  EXPECT_THAT(Render(kPlain, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("messages")));
+  EXPECT_THAT(Render(kPlain, "[]"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not empty")));
+  EXPECT_THAT(Render(kPlain, "[3]"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("messages[0]")));
+  EXPECT_THAT(Render(kPlain, R"([{"content": "x"}])"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("role")));
+  EXPECT_THAT(Render(kPlain, R"([{"role": "end|>", "content": "x"}])"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("role")));
   EXPECT_THAT(Render(kPlain, R"([{"role": "user", "content": "x"}])", "{}"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("tools")));
   const std::string deep = std::string(100, '[') + std::string(100, ']');
@@ -177,7 +202,8 @@ TEST(ChatTemplateTest, ArgumentsMayNotRedefineTokens) {
   ChatRequest request;
   request.messages_json = R"([{"role": "user", "content": "x"}])";
   request.kwargs_json = R"({"bos_token": "<|end|>"})";
-  EXPECT_THAT(chat_template->Render(request), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("redefine")));
+  EXPECT_THAT(chat_template->Render(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("redefine")));
 }
 
 TEST(ChatTemplateTest, MissingOrBrokenTemplateIsError) {

@@ -1,5 +1,5 @@
-// The marks are taken from the private use plane 16 (U+100000 ...), whose characters no text should hold and which are neither
-// white space nor punctuation nor changed by upper, lower or tojson.
+// The marks are taken from the private use plane 16 (U+100000 ...), whose characters no text should
+// hold and which are neither white space nor punctuation nor changed by upper, lower or tojson.
 #include "model/tokenizer/content_marks.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ constexpr size_t kMarkBytes = 4;
 constexpr char kMarkLead = '\xF4';  // First byte of all of plane 16.
 
 void NotePlane16(absl::string_view text, absl::flat_hash_set<char32_t>* used) {
-  for (size_t at = text.find(kMarkLead); at != absl::string_view::npos; at = text.find(kMarkLead, at + 1)) {
+  for (size_t at = text.find(kMarkLead); at != absl::string_view::npos;
+       at = text.find(kMarkLead, at + 1)) {
     used->insert(CodePointAt(text, at));
   }
 }
@@ -44,7 +45,8 @@ void VisitStrings(const Json& value, absl::FunctionRef<void(absl::string_view)> 
 bool IsAssistant(const Json& message) {
   if (!message.is_object()) return false;
   const auto role = message.find("role");
-  return role != message.end() && role->is_string() && role->get_ref<const std::string&>() == "assistant";
+  return role != message.end() && role->is_string() &&
+         role->get_ref<const std::string&>() == "assistant";
 }
 
 // Calls `visit(item, assistant)` for each message and each other variable of the request.
@@ -60,7 +62,8 @@ void VisitRequest(AnyJson* variables, Visit visit) {
 }
 
 // The longest guarded spelling that begins at `at`, in bytes; 0: none.
-size_t GuardedLength(const GuardedTokens& tokens, bool assistant, absl::string_view text, size_t at) {
+size_t GuardedLength(const GuardedTokens& tokens, bool assistant, absl::string_view text,
+                     size_t at) {
   size_t longest = 0;
   const auto take = [&](int32_t, size_t length) {
     longest = std::max(longest, length);
@@ -82,7 +85,8 @@ bool HoldsSpelling(const GuardedTokens& tokens, bool assistant, absl::string_vie
 
 ContentMarks::ContentMarks(std::vector<std::string> marks) : marks_(std::move(marks)) {}
 
-absl::StatusOr<ContentMarks> ContentMarks::Choose(const Json& variables, absl::string_view template_source) {
+absl::StatusOr<ContentMarks> ContentMarks::Choose(const Json& variables,
+                                                  absl::string_view template_source) {
   absl::flat_hash_set<char32_t> used;
   NotePlane16(template_source, &used);
   VisitStrings(variables, [&](absl::string_view text) { NotePlane16(text, &used); });
@@ -93,7 +97,8 @@ absl::StatusOr<ContentMarks> ContentMarks::Choose(const Json& variables, absl::s
     AppendUtf8(c, &marks.back());
   }
   if (marks.size() < kMarkCount) {
-    return absl::InvalidArgumentError("the conversation uses all characters of the private use plane 16");
+    return absl::InvalidArgumentError(
+        "the conversation uses all characters of the private use plane 16");
   }
   return ContentMarks(std::move(marks));
 }
@@ -111,10 +116,12 @@ void ContentMarks::MarkTree(const GuardedTokens& tokens, bool assistant, Json* v
     Json marked = Json::object();
     for (auto member = value->begin(); member != value->end(); ++member) {
       const std::string& key = member.key();
-      const bool compared = (key == "role" || key == "type") && member->is_string() &&
-                            !HoldsSpelling(tokens, assistant, member->get_ref<const std::string&>());
+      const bool compared =
+          (key == "role" || key == "type") && member->is_string() &&
+          !HoldsSpelling(tokens, assistant, member->get_ref<const std::string&>());
       if (!compared) MarkTree(tokens, assistant, &*member);
-      marked[HoldsSpelling(tokens, assistant, key) ? MarkString(assistant, key) : key] = std::move(*member);
+      marked[HoldsSpelling(tokens, assistant, key) ? MarkString(assistant, key) : key] =
+          std::move(*member);
     }
     *value = std::move(marked);
   }
@@ -123,10 +130,11 @@ void ContentMarks::MarkTree(const GuardedTokens& tokens, bool assistant, Json* v
 std::string ContentMarks::MarkString(bool assistant, const std::string& text) const {
   size_t begin = 0, end = text.size();
   while (begin < end && IsWhitespace(CodePointAt(text, begin))) begin += Utf8Length(text[begin]);
-  while (begin < end && IsWhitespace(CodePointAt(text, PreviousCharacter(text, end)))) end = PreviousCharacter(text, end);
+  while (begin < end && IsWhitespace(CodePointAt(text, PreviousCharacter(text, end))))
+    end = PreviousCharacter(text, end);
   if (begin == end) return text;
-  return text.substr(0, begin) + marks_[assistant ? kBeginAssistant : kBegin] + text.substr(begin, end - begin) + marks_[kEnd] +
-         text.substr(end);
+  return text.substr(0, begin) + marks_[assistant ? kBeginAssistant : kBegin] +
+         text.substr(begin, end - begin) + marks_[kEnd] + text.substr(end);
 }
 
 void ContentMarks::BreakGuarded(const GuardedTokens& tokens, Json* variables) const {
@@ -148,12 +156,14 @@ void ContentMarks::BreakTree(const GuardedTokens& tokens, bool assistant, Json* 
   }
 }
 
-std::string ContentMarks::BreakString(const GuardedTokens& tokens, bool assistant, absl::string_view text) const {
+std::string ContentMarks::BreakString(const GuardedTokens& tokens, bool assistant,
+                                      absl::string_view text) const {
   std::string broken;
   for (size_t at = 0; at < text.size();) {
     const size_t length = Utf8Length(text[at]);
     broken.append(text.data() + at, length);
-    if (GuardedLength(tokens, assistant, text, at) > 0) broken.append(marks_[assistant ? kBreakAssistant : kBreak]);
+    if (GuardedLength(tokens, assistant, text, at) > 0)
+      broken.append(marks_[assistant ? kBreakAssistant : kBreak]);
     at += length;
   }
   return broken;
@@ -190,9 +200,11 @@ absl::optional<UnmarkedText> ContentMarks::RemoveStringMarks(absl::string_view r
   return result;
 }
 
-UnmarkedText ContentMarks::RemoveBreaks(const GuardedTokens& tokens, absl::string_view rendered) const {
+UnmarkedText ContentMarks::RemoveBreaks(const GuardedTokens& tokens,
+                                        absl::string_view rendered) const {
   std::string text;
-  std::vector<std::pair<size_t, bool>> breaks;  // Place in `text`, and whether it is the assistant's.
+  std::vector<std::pair<size_t, bool>>
+      breaks;  // Place in `text`, and whether it is the assistant's.
   for (size_t at = 0; at < rendered.size();) {
     const int mark = MarkAt(rendered, at);
     if (mark < 0) {
@@ -207,7 +219,8 @@ UnmarkedText ContentMarks::RemoveBreaks(const GuardedTokens& tokens, absl::strin
     const size_t begin = PreviousCharacter(text, place);
     const size_t end = std::max(place, begin + GuardedLength(tokens, assistant, text, begin));
     const LiteralRange range{{static_cast<int64_t>(begin), static_cast<int64_t>(end)}, !assistant};
-    LiteralRange* const last = result.literal_ranges.empty() ? nullptr : &result.literal_ranges.back();
+    LiteralRange* const last =
+        result.literal_ranges.empty() ? nullptr : &result.literal_ranges.back();
     if (last != nullptr && last->bytes.end > range.bytes.begin) {
       last->bytes.end = std::max(last->bytes.end, range.bytes.end);
       last->template_tokens_too = last->template_tokens_too || range.template_tokens_too;
@@ -226,7 +239,9 @@ bool IsTrustedVariable(absl::string_view name) {
 bool HoldsGuarded(const GuardedTokens& tokens, const Json& variables) {
   bool found = false;
   VisitRequest(&variables, [&](const Json* item, bool assistant) {
-    VisitStrings(*item, [&](absl::string_view text) { found = found || HoldsSpelling(tokens, assistant, text); });
+    VisitStrings(*item, [&](absl::string_view text) {
+      found = found || HoldsSpelling(tokens, assistant, text);
+    });
   });
   return found;
 }

@@ -15,7 +15,9 @@ Json Variables(const std::string& content, const char* role = "user") {
   return {{"messages", {{{"role", role}, {"content", content}}}}, {"bos_token", "<s>"}};
 }
 
-std::string Content(const Json& variables) { return variables["messages"][0]["content"].get<std::string>(); }
+std::string Content(const Json& variables) {
+  return variables["messages"][0]["content"].get<std::string>();
+}
 
 GuardedTokens Guarded() {
   GuardedTokens tokens;
@@ -53,7 +55,8 @@ TEST(ContentMarksTest, RolesAndTokensOfModelAreLeftAlone) {
 
 TEST(ContentMarksTest, KeysAndTypesAreMarkedIfTheySpellTokens) {
   Json variables = Variables("");
-  variables["tools"] = Json::array({{{"type", "function"}, {"k", 1}}, {{"type", "<s>"}, {"<t>", 1}}});
+  variables["tools"] =
+      Json::array({{{"type", "function"}, {"k", 1}}, {{"type", "<s>"}, {"<t>", 1}}});
   const Json harmless = variables["tools"][0];
   PHYLLO_ASSERT_OK_AND_ASSIGN(const ContentMarks marks, ContentMarks::Choose(variables, ""));
   marks.MarkStrings(Guarded(), &variables);
@@ -73,7 +76,8 @@ TEST(ContentMarksTest, TornMarksAreRefused) {
 
 TEST(ContentMarksTest, MarksAvoidCharactersInUse) {
   Json variables = Variables("\U00100000\U00100001\U00100002");
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const ContentMarks marks, ContentMarks::Choose(variables, "\U00100003"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const ContentMarks marks,
+                              ContentMarks::Choose(variables, "\U00100003"));
   const auto unmarked = marks.RemoveStringMarks("\U00100000\U00100003");
   ASSERT_TRUE(unmarked.has_value());
   EXPECT_EQ(unmarked->text, "\U00100000\U00100003");
@@ -82,10 +86,11 @@ TEST(ContentMarksTest, MarksAvoidCharactersInUse) {
 TEST(ContentMarksTest, TextWithAllCharactersIsRefused) {
   std::string all;
   for (int c = 0; c < 0xFFFE; ++c) {
-    all += {'\xF4', static_cast<char>(0x80 | (c >> 12)), static_cast<char>(0x80 | ((c >> 6) & 0x3F)),
-            static_cast<char>(0x80 | (c & 0x3F))};
+    all += {'\xF4', static_cast<char>(0x80 | (c >> 12)),
+            static_cast<char>(0x80 | ((c >> 6) & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
   }
-  EXPECT_THAT(ContentMarks::Choose(Variables(all), "").status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ContentMarks::Choose(Variables(all), "").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(ContentMarksTest, BrokenSpellingsAreRanges) {

@@ -1,6 +1,7 @@
-// tokenizers, AddedVocabulary::extract_and_normalize and TokenizerImpl: tokens marked normalized = false are cut out of the
-// original text; each section between them is normalized alone; the others are cut out of that; each rest is pre-tokenized
-// alone, and each of its words goes through the model.
+// tokenizers, AddedVocabulary::extract_and_normalize and TokenizerImpl: tokens marked normalized =
+// false are cut out of the original text; each section between them is normalized alone; the others
+// are cut out of that; each rest is pre-tokenized alone, and each of its words goes through the
+// model.
 #include "model/tokenizer/encode_pipeline.h"
 
 #include <algorithm>
@@ -24,18 +25,19 @@ const nlohmann::json& FieldOrNull(const nlohmann::json& file, const char* key) {
 }
 
 absl::Status Annotate(const absl::Status& status) {
-  if (status.ok() || absl::string_view(status.message()).substr(0, 14) == "tokenizer.json") return status;
+  if (status.ok() || absl::string_view(status.message()).substr(0, 14) == "tokenizer.json")
+    return status;
   return absl::Status(status.code(), absl::StrCat("tokenizer.json: ", status.message()));
 }
 
 // Whether `token` may be recognised at `bytes` of the text.
-bool IsAllowed(const AddedToken& token, ByteRange bytes, absl::Span<const LiteralRange> literal_ranges,
-               const EncodeOptions& options) {
+bool IsAllowed(const AddedToken& token, ByteRange bytes,
+               absl::Span<const LiteralRange> literal_ranges, const EncodeOptions& options) {
   if (token.control && !options.parse_special_tokens) return false;
   // The first range that ends behind the begin of the token.
-  auto range = std::partition_point(literal_ranges.begin(), literal_ranges.end(), [&](const LiteralRange& candidate) {
-    return candidate.bytes.end <= bytes.begin;
-  });
+  auto range = std::partition_point(
+      literal_ranges.begin(), literal_ranges.end(),
+      [&](const LiteralRange& candidate) { return candidate.bytes.end <= bytes.begin; });
   for (; range != literal_ranges.end() && range->bytes.begin < bytes.end; ++range) {
     if (token.control || (token.in_template && range->template_tokens_too)) return false;
   }
@@ -57,23 +59,26 @@ struct EncodePipeline::Call {
   }
 };
 
-absl::StatusOr<std::unique_ptr<EncodePipeline>> EncodePipeline::FromJson(const nlohmann::json& file,
-                                                                         absl::string_view chat_template) {
+absl::StatusOr<std::unique_ptr<EncodePipeline>> EncodePipeline::FromJson(
+    const nlohmann::json& file, absl::string_view chat_template) {
   if (!file.is_object()) return absl::InvalidArgumentError("tokenizer.json is not a JSON object");
   auto pipeline = absl::WrapUnique(new EncodePipeline());
   const auto read = [&]() -> absl::Status {
     PHYLLO_ASSIGN_OR_RETURN(pipeline->normalizer_, MakeNormalizer(FieldOrNull(file, "normalizer")));
-    PHYLLO_ASSIGN_OR_RETURN(AddedTokens added, AddedTokens::FromJson(FieldOrNull(file, "added_tokens"),
-                                                                     pipeline->normalizer_.get(), chat_template));
+    PHYLLO_ASSIGN_OR_RETURN(AddedTokens added,
+                            AddedTokens::FromJson(FieldOrNull(file, "added_tokens"),
+                                                  pipeline->normalizer_.get(), chat_template));
     pipeline->added_tokens_ = absl::make_unique<AddedTokens>(std::move(added));
-    PHYLLO_ASSIGN_OR_RETURN(PreTokenizerAndAlphabet pre, MakePreTokenizer(FieldOrNull(file, "pre_tokenizer")));
+    PHYLLO_ASSIGN_OR_RETURN(PreTokenizerAndAlphabet pre,
+                            MakePreTokenizer(FieldOrNull(file, "pre_tokenizer")));
     pipeline->pre_tokenizer_ = std::move(pre.pre_tokenizer);
     const nlohmann::json& model = FieldOrNull(file, "model");
     // Old files leave the type out.
     PHYLLO_ASSIGN_OR_RETURN(const std::string type, StringFieldOr(model, "type", "BPE"));
     if (type != "BPE") return UnknownComponent("model", type);
     PHYLLO_ASSIGN_OR_RETURN(pipeline->model_, BpeModel::FromJson(model, pre.byte_level));
-    PHYLLO_ASSIGN_OR_RETURN(pipeline->post_processor_, MakePostProcessor(FieldOrNull(file, "post_processor")));
+    PHYLLO_ASSIGN_OR_RETURN(pipeline->post_processor_,
+                            MakePostProcessor(FieldOrNull(file, "post_processor")));
     return absl::OkStatus();
   };
   PHYLLO_RETURN_IF_ERROR(Annotate(read()));
@@ -97,17 +102,21 @@ void EncodePipeline::ReturnScratch(std::unique_ptr<Scratch> scratch) const {
   if (idle_scratch_.size() < kMaxIdleScratch) idle_scratch_.push_back(std::move(scratch));
 }
 
-absl::StatusOr<Encoding> EncodePipeline::Encode(absl::string_view text, absl::Span<const LiteralRange> literal_ranges,
+absl::StatusOr<Encoding> EncodePipeline::Encode(absl::string_view text,
+                                                absl::Span<const LiteralRange> literal_ranges,
                                                 const EncodeOptions& options) const {
   std::unique_ptr<Scratch> scratch = TakeScratch();
-  const bool tracked = options.with_offsets || (!literal_ranges.empty() && !added_tokens_->HasNone(/*normalized=*/true));
+  const bool tracked = options.with_offsets ||
+                       (!literal_ranges.empty() && !added_tokens_->HasNone(/*normalized=*/true));
   Call call{literal_ranges, options, tracked, *scratch, {}};
-  call.result.ids.reserve(text.size() / 4 + post_processor_.prefix.size() + post_processor_.suffix.size() + 1);
+  call.result.ids.reserve(text.size() / 4 + post_processor_.prefix.size() +
+                          post_processor_.suffix.size() + 1);
   if (options.add_special_tokens) {
     for (const int32_t id : post_processor_.prefix) call.Add(id, {0, 0});
   }
   const auto allowed = [&](const AddedToken& token, size_t begin, size_t end) {
-    return IsAllowed(token, {static_cast<int64_t>(begin), static_cast<int64_t>(end)}, literal_ranges, options);
+    return IsAllowed(token, {static_cast<int64_t>(begin), static_cast<int64_t>(end)},
+                     literal_ranges, options);
   };
   for (const AddedTokens::Part& part : added_tokens_->Cut(text, /*normalized=*/false, allowed)) {
     const auto begin = static_cast<int64_t>(part.begin);
@@ -128,7 +137,8 @@ absl::StatusOr<Encoding> EncodePipeline::Encode(absl::string_view text, absl::Sp
 
 absl::Status EncodePipeline::EncodeSection(AlignedText section, Call* call) const {
   if (normalizer_ != nullptr) {
-    PHYLLO_ASSIGN_OR_RETURN(section, normalizer_->Normalize(std::move(section), &call->scratch.regex));
+    PHYLLO_ASSIGN_OR_RETURN(section,
+                            normalizer_->Normalize(std::move(section), &call->scratch.regex));
   }
   if (added_tokens_->HasNone(/*normalized=*/true)) return EncodePlain(std::move(section), call);
   const bool has_ranges = !call->literal_ranges.empty();
@@ -136,9 +146,11 @@ absl::Status EncodePipeline::EncodeSection(AlignedText section, Call* call) cons
     const ByteRange bytes = has_ranges ? section.OriginalRange(begin, end) : ByteRange{};
     return IsAllowed(token, bytes, call->literal_ranges, call->options);
   };
-  for (const AddedTokens::Part& part : added_tokens_->Cut(section.view(), /*normalized=*/true, allowed)) {
+  for (const AddedTokens::Part& part :
+       added_tokens_->Cut(section.view(), /*normalized=*/true, allowed)) {
     if (part.token != nullptr) {
-      call->Add(part.token->id, call->tracked ? section.OriginalRange(part.begin, part.end) : ByteRange{});
+      call->Add(part.token->id,
+                call->tracked ? section.OriginalRange(part.begin, part.end) : ByteRange{});
     } else {
       PHYLLO_RETURN_IF_ERROR(EncodePlain(section.Slice(part.begin, part.end), call));
     }
@@ -148,15 +160,18 @@ absl::Status EncodePipeline::EncodeSection(AlignedText section, Call* call) cons
 
 absl::Status EncodePipeline::EncodePlain(AlignedText plain, Call* call) const {
   WordList list(std::move(plain));
-  if (pre_tokenizer_ != nullptr) PHYLLO_RETURN_IF_ERROR(pre_tokenizer_->Split(&list, &call->scratch.regex));
+  if (pre_tokenizer_ != nullptr)
+    PHYLLO_RETURN_IF_ERROR(pre_tokenizer_->Split(&list, &call->scratch.regex));
   std::vector<BpeMerger::Symbol>& tokens = call->scratch.tokens;
   for (const RegexMatch& word : list.words) {
     tokens.clear();
-    model_->Encode(list.text.view().substr(word.begin, word.end - word.begin), &call->scratch.bpe, &tokens);
+    model_->Encode(list.text.view().substr(word.begin, word.end - word.begin), &call->scratch.bpe,
+                   &tokens);
     size_t at = word.begin;
     for (const BpeMerger::Symbol& token : tokens) {
       const size_t end = at + static_cast<size_t>(token.length);
-      call->Add(token.id, call->options.with_offsets ? list.text.OriginalRange(at, end) : ByteRange{});
+      call->Add(token.id,
+                call->options.with_offsets ? list.text.OriginalRange(at, end) : ByteRange{});
       at = end;
     }
   }

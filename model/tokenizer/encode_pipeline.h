@@ -12,26 +12,30 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "model/tokenizer/components/added_tokens.h"
-#include "model/tokenizer/text/aligned_text.h"
 #include "model/tokenizer/components/bpe_model.h"
 #include "model/tokenizer/components/normalizer.h"
 #include "model/tokenizer/components/post_processor.h"
 #include "model/tokenizer/components/pre_tokenizer.h"
-#include "model/tokenizer/text/regex.h"
+#include "model/tokenizer/text/aligned_text.h"
 #include "model/tokenizer/text/encoding.h"
+#include "model/tokenizer/text/regex.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace phyllo {
 
-// Thread-safe: everything is immutable but the scratch space, of which each call in flight has its own.
+// Thread-safe: everything is immutable but the scratch space, of which each call in flight has its
+// own.
 class EncodePipeline {
  public:
-  // From the whole of tokenizer.json. Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED (a component that is not known).
+  // From the whole of tokenizer.json. Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED (a
+  // component that is not known).
   static absl::StatusOr<std::unique_ptr<EncodePipeline>> FromJson(const nlohmann::json& file,
                                                                   absl::string_view chat_template);
 
-  // Encodes `text` (valid UTF-8), with the literal ranges of Tokenizer::EncodeWithLiteralRanges, in order and in bounds.
-  absl::StatusOr<Encoding> Encode(absl::string_view text, absl::Span<const LiteralRange> literal_ranges,
+  // Encodes `text` (valid UTF-8), with the literal ranges of Tokenizer::EncodeWithLiteralRanges, in
+  // order and in bounds.
+  absl::StatusOr<Encoding> Encode(absl::string_view text,
+                                  absl::Span<const LiteralRange> literal_ranges,
                                   const EncodeOptions& options) const;
 
   const AddedTokens& added_tokens() const { return *added_tokens_; }
@@ -55,7 +59,7 @@ class EncodePipeline {
 
   // Immutable after FromJson.
   std::unique_ptr<AddedTokens> added_tokens_;
-  std::unique_ptr<Normalizer> normalizer_;      // Null: none.
+  std::unique_ptr<Normalizer> normalizer_;       // Null: none.
   std::unique_ptr<PreTokenizer> pre_tokenizer_;  // Null: none.
   std::unique_ptr<BpeModel> model_;
   PostProcessor post_processor_;

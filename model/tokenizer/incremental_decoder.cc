@@ -7,8 +7,8 @@
 namespace phyllo {
 namespace {
 
-void PushIds(const Tokenizer& tokenizer, absl::Span<const int32_t> ids, bool skip_special_tokens, bool from_prompt,
-             DecodeStream* stream, std::string* text) {
+void PushIds(const Tokenizer& tokenizer, absl::Span<const int32_t> ids, bool skip_special_tokens,
+             bool from_prompt, DecodeStream* stream, std::string* text) {
   for (const int32_t id : ids) {
     const absl::optional<TokenInfo> token = tokenizer.FindToken(id);
     if (!token.has_value() || (skip_special_tokens && token->special)) continue;
@@ -28,7 +28,8 @@ IncrementalDecoder::IncrementalDecoder(IncrementalDecoder&&) noexcept = default;
 
 void IncrementalDecoder::Seed(absl::Span<const int32_t> prompt_ids) {
   std::string unused;
-  PushIds(*tokenizer_, prompt_ids, skip_special_tokens_, /*from_prompt=*/true, stream_.get(), &unused);
+  PushIds(*tokenizer_, prompt_ids, skip_special_tokens_, /*from_prompt=*/true, stream_.get(),
+          &unused);
 }
 
 std::string IncrementalDecoder::Append(absl::Span<const int32_t> ids) {

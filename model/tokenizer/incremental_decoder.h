@@ -13,11 +13,12 @@ namespace phyllo {
 
 class DecodeStream;
 
-// Turns the ids of one stream into text deltas. Each delta is valid UTF-8: bytes that may still become a character are held
-// back. All deltas and Finish() together are exactly Tokenizer::Decode of all ids, with one exception, which bounds what is
-// held back: the decoders with byte fallback turn a run of byte tokens that is not valid as a whole into U+FFFD, one per
-// byte; a run is given out, character by character, once it is longer than kMaxHeldBytes.
-// Thread-compatible. Borrows the tokenizer, which must outlive it.
+// Turns the ids of one stream into text deltas. Each delta is valid UTF-8: bytes that may still
+// become a character are held back. All deltas and Finish() together are exactly Tokenizer::Decode
+// of all ids, with one exception, which bounds what is held back: the decoders with byte fallback
+// turn a run of byte tokens that is not valid as a whole into U+FFFD, one per byte; a run is given
+// out, character by character, once it is longer than kMaxHeldBytes. Thread-compatible. Borrows the
+// tokenizer, which must outlive it.
 class IncrementalDecoder {
  public:
   static constexpr int64_t kMaxHeldBytes = 128;
@@ -26,9 +27,10 @@ class IncrementalDecoder {
   ~IncrementalDecoder();
   IncrementalDecoder(IncrementalDecoder&&) noexcept;
 
-  // Gives the prompt as context: what follows continues it (no leading space is stripped; half a character at the end of
-  // the prompt is completed). Text of the prompt is never given out; a character that began in the prompt and ends in the
-  // stream is. Must be called before Append, if at all.
+  // Gives the prompt as context: what follows continues it (no leading space is stripped; half a
+  // character at the end of the prompt is completed). Text of the prompt is never given out; a
+  // character that began in the prompt and ends in the stream is. Must be called before Append, if
+  // at all.
   void Seed(absl::Span<const int32_t> prompt_ids);
 
   // The text that is settled by `ids`; often empty, always valid UTF-8.

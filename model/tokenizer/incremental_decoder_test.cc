@@ -15,12 +15,16 @@ std::unique_ptr<Tokenizer> MakeTokenizer() {
   std::string vocab = R"("<unk>": 0, "▁a": 1, "b": 2)";
   const char* const digits = "0123456789ABCDEF";
   for (int byte = 0; byte < 256; ++byte) {
-    vocab += std::string(R"(, "<0x)") + digits[byte / 16] + digits[byte % 16] + R"(>": )" + std::to_string(16 + byte);
+    vocab += std::string(R"(, "<0x)") + digits[byte / 16] + digits[byte % 16] + R"(>": )" +
+             std::to_string(16 + byte);
   }
-  auto tokenizer = Tokenizer::FromJson(R"({"added_tokens": [{"id": 3, "content": "<s>", "special": true, "normalized": false}],
+  auto tokenizer = Tokenizer::FromJson(
+      R"({"added_tokens": [{"id": 3, "content": "<s>", "special": true, "normalized": false}],
       "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
       {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
-      "model": {"type": "BPE", "byte_fallback": true, "merges": [], "vocab": {)" + vocab + "}}}", "");
+      "model": {"type": "BPE", "byte_fallback": true, "merges": [], "vocab": {)" +
+          vocab + "}}}",
+      "");
   EXPECT_THAT(tokenizer, IsOk());
   return *std::move(tokenizer);
 }

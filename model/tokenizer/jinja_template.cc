@@ -40,30 +40,37 @@ std::string FormatNow(const std::string& format) {
   return std::string(buffer, length);
 }
 
-// What the caller may see of an error of the template engine: its kind. What follows the colon may quote the conversation.
+// What the caller may see of an error of the template engine: its kind. What follows the colon may
+// quote the conversation.
 std::string WithoutQuotes(absl::string_view message) {
   return std::string(message.substr(0, message.find_first_of(":\n")));
 }
 
-// Defines the functions that differ from, or are missing among, minja's own. `raised` receives the message of raise_exception.
+// Defines the functions that differ from, or are missing among, minja's own. `raised` receives the
+// message of raise_exception.
 void DefineFunctions(minja::Context* context, std::string* raised) {
   context->set("raise_exception",
                minja::simple_function("raise_exception", {"message"},
-                                      [raised](const std::shared_ptr<minja::Context>&, minja::Value& arguments) -> minja::Value {
+                                      [raised](const std::shared_ptr<minja::Context>&,
+                                               minja::Value& arguments) -> minja::Value {
                                         *raised = arguments.at("message").get<std::string>();
-                                        if (raised->empty()) *raised = "the chat template refused the conversation";
-                                        throw std::runtime_error(*raised);  // Minja's way to stop; caught in Render.
+                                        if (raised->empty())
+                                          *raised = "the chat template refused the conversation";
+                                        throw std::runtime_error(
+                                            *raised);  // Minja's way to stop; caught in Render.
                                       }));
   context->set("strftime_now",
-               minja::simple_function("strftime_now", {"format"},
-                                      [](const std::shared_ptr<minja::Context>&, minja::Value& arguments) {
-                                        return minja::Value(FormatNow(arguments.at("format").get<std::string>()));
-                                      }));
-  context->set("trim", minja::simple_function("trim", {"text"},
-                                              [](const std::shared_ptr<minja::Context>&, minja::Value& arguments) {
-                                                const minja::Value& text = arguments.at("text");
-                                                return text.is_null() ? text : minja::Value(Trim(text.to_str()));
-                                              }));
+               minja::simple_function(
+                   "strftime_now", {"format"},
+                   [](const std::shared_ptr<minja::Context>&, minja::Value& arguments) {
+                     return minja::Value(FormatNow(arguments.at("format").get<std::string>()));
+                   }));
+  context->set("trim", minja::simple_function(
+                           "trim", {"text"},
+                           [](const std::shared_ptr<minja::Context>&, minja::Value& arguments) {
+                             const minja::Value& text = arguments.at("text");
+                             return text.is_null() ? text : minja::Value(Trim(text.to_str()));
+                           }));
 }
 
 }  // namespace
@@ -78,7 +85,8 @@ JinjaTemplate::~JinjaTemplate() = default;
 absl::StatusOr<std::unique_ptr<JinjaTemplate>> JinjaTemplate::Compile(absl::string_view source) {
   auto impl = absl::make_unique<Impl>();
   const absl::Status status = CatchExceptions("chat template", [&] {
-    const minja::Options options{/*trim_blocks=*/true, /*lstrip_blocks=*/true, /*keep_trailing_newline=*/false};
+    const minja::Options options{/*trim_blocks=*/true, /*lstrip_blocks=*/true,
+                                 /*keep_trailing_newline=*/false};
     impl->root = minja::Parser::parse(std::string(source), options);
   });
   if (absl::IsInternal(status)) return absl::InvalidArgumentError(status.message());
@@ -99,7 +107,8 @@ absl::StatusOr<std::string> JinjaTemplate::Render(const nlohmann::ordered_json& 
   if (!absl::IsInternal(status)) return status;
   absl::string_view reason = status.message();
   reason.remove_prefix(absl::string_view("chat template: ").size());
-  return absl::InvalidArgumentError(absl::StrCat("the chat template failed on this conversation: ", WithoutQuotes(reason)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the chat template failed on this conversation: ", WithoutQuotes(reason)));
 }
 
 }  // namespace phyllo

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/digest.h"
 #include "model/base/status_macros.h"
+#include "model/tokenizer/decoding/token_decoder.h"
 #include "model/tokenizer/encode_pipeline.h"
 #include "model/tokenizer/text/json_fields.h"
-#include "model/tokenizer/decoding/token_decoder.h"
 #include "model/tokenizer/text/unicode.h"
 #include "nlohmann/json.hpp"
 
@@ -30,7 +30,8 @@ struct TokenizerParts {
 
 namespace {
 
-constexpr int64_t kMaxTextBytes = int64_t{1} << 30;  // Lengths of tokens and positions of symbols are 32 bits.
+constexpr int64_t kMaxTextBytes = int64_t{1}
+                                  << 30;  // Lengths of tokens and positions of symbols are 32 bits.
 
 // The contents of `path`; NOT_FOUND if it cannot be opened.
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -42,8 +43,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::StatusOr<nlohmann::json> ParseJson(absl::string_view text, absl::string_view name) {
-  nlohmann::json value = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) return absl::InvalidArgumentError(absl::StrCat(name, " is not valid JSON"));
+  nlohmann::json value =
+      nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded())
+    return absl::InvalidArgumentError(absl::StrCat(name, " is not valid JSON"));
   return value;
 }
 
@@ -54,7 +57,8 @@ absl::StatusOr<std::string> ConfiguredToken(const nlohmann::json& config, const 
   return StringFieldOr(config, key, "");
 }
 
-// The template of tokenizer_config.json: a string, or a list of {name, template}, of which "default" is taken.
+// The template of tokenizer_config.json: a string, or a list of {name, template}, of which
+// "default" is taken.
 absl::StatusOr<std::string> ConfiguredTemplate(const nlohmann::json& config) {
   const nlohmann::json* value = FindField(config, "chat_template");
   if (value == nullptr || !value->is_array()) return StringFieldOr(config, "chat_template", "");
@@ -65,11 +69,13 @@ absl::StatusOr<std::string> ConfiguredTemplate(const nlohmann::json& config) {
   return std::string();
 }
 
-absl::StatusOr<TokenizerConfig> ReadConfig(absl::string_view json, absl::string_view chat_template) {
+absl::StatusOr<TokenizerConfig> ReadConfig(absl::string_view json,
+                                           absl::string_view chat_template) {
   TokenizerConfig config;
   if (!json.empty()) {
     PHYLLO_ASSIGN_OR_RETURN(const nlohmann::json file, ParseJson(json, "tokenizer_config.json"));
-    if (!file.is_object()) return absl::InvalidArgumentError("tokenizer_config.json is not a JSON object");
+    if (!file.is_object())
+      return absl::InvalidArgumentError("tokenizer_config.json is not a JSON object");
     PHYLLO_ASSIGN_OR_RETURN(config.bos_token, ConfiguredToken(file, "bos_token"));
     PHYLLO_ASSIGN_OR_RETURN(config.eos_token, ConfiguredToken(file, "eos_token"));
     PHYLLO_ASSIGN_OR_RETURN(config.unk_token, ConfiguredToken(file, "unk_token"));
@@ -85,8 +91,9 @@ absl::Status CheckRanges(absl::Span<const LiteralRange> ranges, int64_t size) {
   int64_t end = 0;
   for (const LiteralRange& range : ranges) {
     if (range.bytes.begin < end || range.bytes.end < range.bytes.begin || range.bytes.end > size) {
-      return absl::InvalidArgumentError(absl::StrCat("literal range [", range.bytes.begin, ", ", range.bytes.end,
-                                                     ") is out of order or outside of the ", size, " bytes of text"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("literal range [", range.bytes.begin, ", ", range.bytes.end,
+                       ") is out of order or outside of the ", size, " bytes of text"));
     }
     end = range.bytes.end;
   }
@@ -95,8 +102,8 @@ absl::Status CheckRanges(absl::Span<const LiteralRange> ranges, int64_t size) {
 
 absl::Status CheckText(absl::string_view text) {
   if (static_cast<int64_t>(text.size()) > kMaxTextBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the text has ", text.size(), " bytes, more than the limit of ", kMaxTextBytes));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the text has ", text.size(), " bytes, more than the limit of ", kMaxTextBytes));
   }
   const int64_t invalid = FindInvalidUtf8(text);
   if (invalid < 0) return absl::OkStatus();
@@ -109,7 +116,8 @@ Tokenizer::Tokenizer(std::unique_ptr<TokenizerParts> parts) : parts_(std::move(p
 Tokenizer::~Tokenizer() = default;
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& directory) {
-  PHYLLO_ASSIGN_OR_RETURN(const std::string tokenizer_json, ReadFile(directory + "/tokenizer.json"));
+  PHYLLO_ASSIGN_OR_RETURN(const std::string tokenizer_json,
+                          ReadFile(directory + "/tokenizer.json"));
   std::string optional_files[2];
   const char* const names[2] = {"/tokenizer_config.json", "/chat_template.jinja"};
   for (int i = 0; i < 2; ++i) {
@@ -123,15 +131,17 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& di
   return FromJson(tokenizer_json, optional_files[0], optional_files[1]);
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::FromJson(absl::string_view tokenizer_json,
-                                                               absl::string_view tokenizer_config_json,
-                                                               absl::string_view chat_template) {
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::FromJson(
+    absl::string_view tokenizer_json, absl::string_view tokenizer_config_json,
+    absl::string_view chat_template) {
   auto parts = absl::make_unique<TokenizerParts>();
   PHYLLO_ASSIGN_OR_RETURN(parts->config, ReadConfig(tokenizer_config_json, chat_template));
   PHYLLO_ASSIGN_OR_RETURN(const nlohmann::json file, ParseJson(tokenizer_json, "tokenizer.json"));
-  PHYLLO_ASSIGN_OR_RETURN(parts->pipeline, EncodePipeline::FromJson(file, parts->config.chat_template));
+  PHYLLO_ASSIGN_OR_RETURN(parts->pipeline,
+                          EncodePipeline::FromJson(file, parts->config.chat_template));
   const nlohmann::json* decoder = FindField(file, "decoder");
-  PHYLLO_ASSIGN_OR_RETURN(parts->decoder, TokenDecoder::FromJson(decoder == nullptr ? nlohmann::json() : *decoder));
+  PHYLLO_ASSIGN_OR_RETURN(parts->decoder,
+                          TokenDecoder::FromJson(decoder == nullptr ? nlohmann::json() : *decoder));
   parts->digest = Sha256Hex(tokenizer_json);
   parts->chat_template_digest = Sha256Hex(parts->config.chat_template);
   parts->vocab_size = parts->pipeline->model().vocab_size();
@@ -147,14 +157,15 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::FromJson(absl::string_view
   return tokenizer;
 }
 
-absl::StatusOr<Encoding> Tokenizer::Encode(absl::string_view text, const EncodeOptions& options) const {
+absl::StatusOr<Encoding> Tokenizer::Encode(absl::string_view text,
+                                           const EncodeOptions& options) const {
   PHYLLO_RETURN_IF_ERROR(CheckText(text));
   return parts_->pipeline->Encode(text, {}, options);
 }
 
-absl::StatusOr<Encoding> Tokenizer::EncodeWithLiteralRanges(absl::string_view text,
-                                                            absl::Span<const LiteralRange> literal_ranges,
-                                                            const EncodeOptions& options) const {
+absl::StatusOr<Encoding> Tokenizer::EncodeWithLiteralRanges(
+    absl::string_view text, absl::Span<const LiteralRange> literal_ranges,
+    const EncodeOptions& options) const {
   PHYLLO_RETURN_IF_ERROR(CheckText(text));
   PHYLLO_RETURN_IF_ERROR(CheckRanges(literal_ranges, static_cast<int64_t>(text.size())));
   EncodeOptions with_special = options;
@@ -168,8 +179,9 @@ std::string Tokenizer::Decode(absl::Span<const int32_t> ids, bool skip_special_t
   for (const int32_t id : ids) {
     const AddedToken* added = parts_->pipeline->added_tokens().Find(id);
     if (added != nullptr && added->special && skip_special_tokens) continue;
-    const absl::optional<absl::string_view> token =
-        added != nullptr ? absl::string_view(added->content) : parts_->pipeline->model().TokenOf(id);
+    const absl::optional<absl::string_view> token = added != nullptr
+                                                        ? absl::string_view(added->content)
+                                                        : parts_->pipeline->model().TokenOf(id);
     if (token.has_value()) stream.Push(*token, /*from_prompt=*/false, &text);
   }
   stream.Finish(&text);

@@ -1,11 +1,13 @@
 // Text to token ids and back, by executing a checkpoint's tokenizer.json as it stands.
 //
-//   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::Load("/models/qwen3"));
-//   PHYLLO_ASSIGN_OR_RETURN(const Encoding encoding, tokenizer->Encode("Once upon a time", {}));
-//   const std::string text = tokenizer->Decode(encoding.ids, /*skip_special_tokens=*/false);
+//   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
+//   Tokenizer::Load("/models/qwen3")); PHYLLO_ASSIGN_OR_RETURN(const Encoding encoding,
+//   tokenizer->Encode("Once upon a time", {})); const std::string text =
+//   tokenizer->Decode(encoding.ids, /*skip_special_tokens=*/false);
 //
-// The reference for every id and every decoded byte is the `tokenizers` library (0.23). Text that arrives token by token is
-// decoded with IncrementalDecoder; conversations are rendered with ChatTemplate.
+// The reference for every id and every decoded byte is the `tokenizers` library (0.23). Text that
+// arrives token by token is decoded with IncrementalDecoder; conversations are rendered with
+// ChatTemplate.
 #ifndef PHYLLO_MODEL_TOKENIZER_TOKENIZER_H_
 #define PHYLLO_MODEL_TOKENIZER_TOKENIZER_H_
 
@@ -35,47 +37,49 @@ struct TokenInfo {
   bool control = false;  // See LiteralRange.
 };
 
-// What tokenizer_config.json and chat_template.jinja add to tokenizer.json. Tokens are empty and ids absent if not named
-// there; an id is also absent if the token is not in the vocabulary.
+// What tokenizer_config.json and chat_template.jinja add to tokenizer.json. Tokens are empty and
+// ids absent if not named there; an id is also absent if the token is not in the vocabulary.
 struct TokenizerConfig {
   std::string bos_token, eos_token, unk_token, pad_token;
   absl::optional<int32_t> bos_token_id, eos_token_id, unk_token_id, pad_token_id;
-  // Jinja source, empty if there is none; chat_template.jinja beside the file wins over the key "chat_template".
+  // Jinja source, empty if there is none; chat_template.jinja beside the file wins over the key
+  // "chat_template".
   std::string chat_template;
 };
 
 // Immutable, thread-safe: any number of threads may call any method at once.
 class Tokenizer {
  public:
-  // Reads `directory`/tokenizer.json and, where they exist, tokenizer_config.json and chat_template.jinja.
-  // Errors: NOT_FOUND (no tokenizer.json), INVALID_ARGUMENT (malformed file), UNIMPLEMENTED (a component that is not
-  // known, by name).
+  // Reads `directory`/tokenizer.json and, where they exist, tokenizer_config.json and
+  // chat_template.jinja. Errors: NOT_FOUND (no tokenizer.json), INVALID_ARGUMENT (malformed file),
+  // UNIMPLEMENTED (a component that is not known, by name).
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& directory);
 
   // The same from the files' contents; `tokenizer_config_json` and `chat_template` may be empty.
-  static absl::StatusOr<std::unique_ptr<Tokenizer>> FromJson(absl::string_view tokenizer_json,
-                                                             absl::string_view tokenizer_config_json,
-                                                             absl::string_view chat_template = "");
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> FromJson(
+      absl::string_view tokenizer_json, absl::string_view tokenizer_config_json,
+      absl::string_view chat_template = "");
 
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
   // Encodes `text`, which must be valid UTF-8.
-  // Errors: INVALID_ARGUMENT (not UTF-8, with the offset; never the text), RESOURCE_EXHAUSTED (a regular expression of the
-  // file needs more stack than is allowed for this text).
+  // Errors: INVALID_ARGUMENT (not UTF-8, with the offset; never the text), RESOURCE_EXHAUSTED (a
+  // regular expression of the file needs more stack than is allowed for this text).
   absl::StatusOr<Encoding> Encode(absl::string_view text, const EncodeOptions& options) const;
 
-  // Encodes `text` with parse_special_tokens, except that the tokens which LiteralRange names are not recognised where
-  // they touch one of `literal_ranges` (ascending, disjoint, within the text). Every other character is tokenized as if the ranges were not
-  // there, so that a range without the spelling of such a token changes nothing.
-  // Errors: as Encode; INVALID_ARGUMENT (ranges out of order or bounds).
+  // Encodes `text` with parse_special_tokens, except that the tokens which LiteralRange names are
+  // not recognised where they touch one of `literal_ranges` (ascending, disjoint, within the text).
+  // Every other character is tokenized as if the ranges were not there, so that a range without the
+  // spelling of such a token changes nothing. Errors: as Encode; INVALID_ARGUMENT (ranges out of
+  // order or bounds).
   absl::StatusOr<Encoding> EncodeWithLiteralRanges(absl::string_view text,
                                                    absl::Span<const LiteralRange> literal_ranges,
                                                    const EncodeOptions& options) const;
 
-  // The text of `ids`, always valid UTF-8 (U+FFFD where the bytes are not). Ids without an entry in the vocabulary
-  // (checkpoints pad it) contribute nothing.
+  // The text of `ids`, always valid UTF-8 (U+FFFD where the bytes are not). Ids without an entry in
+  // the vocabulary (checkpoints pad it) contribute nothing.
   std::string Decode(absl::Span<const int32_t> ids, bool skip_special_tokens) const;
 
   // The entry of `id`; none if the vocabulary has no such id.

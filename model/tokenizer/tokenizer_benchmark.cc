@@ -1,7 +1,8 @@
 // Bytes per second on one core:
 //   bazel run //model/tokenizer:tokenizer_benchmark
-// over generated text: English-like words with the frequencies of natural language, Chinese characters with punctuation, and lines of
-// code; and one word of a million equal characters, whose time per byte must not depend on its length.
+// over generated text: English-like words with the frequencies of natural language, Chinese
+// characters with punctuation, and lines of code; and one word of a million equal characters, whose
+// time per byte must not depend on its length.
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -24,7 +25,8 @@ namespace {
 constexpr size_t kTextBytes = 1 << 20;
 
 std::vector<std::string> MakeWords(int count, std::mt19937* random) {
-  const char* const syllables[] = {"the", "re", "an", "tion", "in", "er", "con", "st", "ly", "ment", "al", "pro", "de", "ing", "o", "sh"};
+  const char* const syllables[] = {"the", "re",   "an", "tion", "in", "er",  "con", "st",
+                                   "ly",  "ment", "al", "pro",  "de", "ing", "o",   "sh"};
   std::vector<std::string> words;
   for (int i = 0; i < count; ++i) {
     std::string word;
@@ -71,8 +73,10 @@ std::string Code() {
   std::string text;
   while (text.size() < kTextBytes) {
     const std::string indent(2 * (random() % 5), ' ');
-    absl::StrAppend(&text, indent, "if (", name(), "_", name(), "[", random() % 100, "] != nullptr) {\n");
-    absl::StrAppend(&text, indent, "  return ", name(), "->", name(), "(", name(), ", \"", name(), "\");  // ", name(), "\n", indent, "}\n");
+    absl::StrAppend(&text, indent, "if (", name(), "_", name(), "[", random() % 100,
+                    "] != nullptr) {\n");
+    absl::StrAppend(&text, indent, "  return ", name(), "->", name(), "(", name(), ", \"", name(),
+                    "\");  // ", name(), "\n", indent, "}\n");
   }
   return text;
 }
@@ -117,8 +121,9 @@ void BM_RenderChat(benchmark::State& state, const std::string& name, int turns) 
   ChatRequest request;
   request.messages_json = "[";
   for (int i = 0; i < turns; ++i) {
-    absl::StrAppend(&request.messages_json, i == 0 ? "" : ",", R"({"role":")", i % 2 == 0 ? "user" : "assistant",
-                    R"(","content":"This is turn )", i, R"( of a conversation about the weather."})");
+    absl::StrAppend(&request.messages_json, i == 0 ? "" : ",", R"({"role":")",
+                    i % 2 == 0 ? "user" : "assistant", R"(","content":"This is turn )", i,
+                    R"( of a conversation about the weather."})");
   }
   request.messages_json += "]";
   for (auto _ : state) benchmark::DoNotOptimize((*chat_template)->Render(request).ok());
@@ -131,8 +136,10 @@ BENCHMARK_CAPTURE(BM_Encode, qwen3_english, "qwen3", English())->Unit(benchmark:
 BENCHMARK_CAPTURE(BM_Encode, qwen3_chinese, "qwen3", Chinese())->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_Encode, qwen3_code, "qwen3", Code())->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_Encode, mistral_english, "mistral", English())->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_Encode, gpt2_word_of_10k, "gpt2", OneWord(10000))->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_Encode, gpt2_word_of_1M, "gpt2", OneWord(1000000))->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Encode, gpt2_word_of_10k, "gpt2", OneWord(10000))
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Encode, gpt2_word_of_1M, "gpt2", OneWord(1000000))
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_Stream, gpt2, "gpt2")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_Stream, mistral, "mistral")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_RenderChat, qwen3_3_turns, "qwen3", 3)->Unit(benchmark::kMicrosecond);

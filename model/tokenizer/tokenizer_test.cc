@@ -31,7 +31,8 @@ constexpr char kTokenizerJson[] = R"({
   "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "Ġ": 3, "ab": 4, "Ġab": 5, "<": 9, ">": 10, "s": 11, "|": 12, "x": 13,
             "Ã": 14, "©": 15},
             "merges": ["a b", "Ġ ab"]}})";
-constexpr char kConfigJson[] = R"({"bos_token": {"content": "<s>"}, "eos_token": "</none>", "chat_template": "{{ '<think>' }}"})";
+constexpr char kConfigJson[] =
+    R"({"bos_token": {"content": "<s>"}, "eos_token": "</none>", "chat_template": "{{ '<think>' }}"})";
 
 std::unique_ptr<Tokenizer> MakeTokenizer() {
   auto tokenizer = Tokenizer::FromJson(kTokenizerJson, kConfigJson);
@@ -47,7 +48,8 @@ std::vector<int32_t> Ids(const absl::StatusOr<Encoding>& encoding) {
 TEST(TokenizerTest, EncodesWithAndWithoutSpecialTokens) {
   const auto tokenizer = MakeTokenizer();
   EXPECT_THAT(Ids(tokenizer->Encode("ab abc", {})), ElementsAre(6, 4, 5, 2));
-  EXPECT_THAT(Ids(tokenizer->Encode("ab abc", {/*add_special_tokens=*/false})), ElementsAre(4, 5, 2));
+  EXPECT_THAT(Ids(tokenizer->Encode("ab abc", {/*add_special_tokens=*/false})),
+              ElementsAre(4, 5, 2));
 }
 
 TEST(TokenizerTest, EmptyTextHasOnlySpecialTokens) {
@@ -68,42 +70,53 @@ TEST(TokenizerTest, ControlTokensAreTextUnlessAskedFor) {
 
 TEST(TokenizerTest, OffsetsCoverBytesOfText) {
   const auto tokenizer = MakeTokenizer();
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const Encoding encoding, tokenizer->Encode("ab <think>abc", {true, false, /*with_offsets=*/true}));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const Encoding encoding,
+      tokenizer->Encode("ab <think>abc", {true, false, /*with_offsets=*/true}));
   EXPECT_THAT(encoding.ids, ElementsAre(6, 4, 3, 7, 4, 2));
-  EXPECT_THAT(encoding.offsets, ElementsAre(ByteRange{0, 0}, ByteRange{0, 2}, ByteRange{2, 3}, ByteRange{3, 10},
-                                            ByteRange{10, 12}, ByteRange{12, 13}));
+  EXPECT_THAT(encoding.offsets,
+              ElementsAre(ByteRange{0, 0}, ByteRange{0, 2}, ByteRange{2, 3}, ByteRange{3, 10},
+                          ByteRange{10, 12}, ByteRange{12, 13}));
 }
 
 TEST(TokenizerTest, OffsetsOfNormalizedTextAreOfOriginal) {
   // e and a combining acute compose to two bytes, which are two tokens of the same three bytes.
   const auto tokenizer = MakeTokenizer();
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const Encoding encoding, tokenizer->Encode("ae\u0301b", {false, false, /*with_offsets=*/true}));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const Encoding encoding,
+      tokenizer->Encode("ae\u0301b", {false, false, /*with_offsets=*/true}));
   EXPECT_THAT(encoding.ids, ElementsAre(0, 14, 15, 1));
-  EXPECT_THAT(encoding.offsets, ElementsAre(ByteRange{0, 1}, ByteRange{1, 4}, ByteRange{1, 4}, ByteRange{4, 5}));
+  EXPECT_THAT(encoding.offsets,
+              ElementsAre(ByteRange{0, 1}, ByteRange{1, 4}, ByteRange{1, 4}, ByteRange{4, 5}));
 }
 
 TEST(TokenizerTest, LiteralRangeKeepsTokensText) {
   const auto tokenizer = MakeTokenizer();
   const EncodeOptions options{/*add_special_tokens=*/false};
   const std::string text = "<s><s><s>";
-  EXPECT_THAT(Ids(tokenizer->EncodeWithLiteralRanges(text, {{{3, 6}, true}}, options)), ElementsAre(6, 9, 11, 10, 6));
+  EXPECT_THAT(Ids(tokenizer->EncodeWithLiteralRanges(text, {{{3, 6}, true}}, options)),
+              ElementsAre(6, 9, 11, 10, 6));
   // A token that only begins or ends in the range is touched by it too.
-  EXPECT_THAT(Ids(tokenizer->EncodeWithLiteralRanges(text, {{{5, 7}, true}}, options)), ElementsAre(6, 9, 11, 10, 9, 11, 10));
+  EXPECT_THAT(Ids(tokenizer->EncodeWithLiteralRanges(text, {{{5, 7}, true}}, options)),
+              ElementsAre(6, 9, 11, 10, 9, 11, 10));
 }
 
 TEST(TokenizerTest, LiteralRangeHoldsForNormalizedTokens) {
   const auto tokenizer = MakeTokenizer();
   const EncodeOptions options{/*add_special_tokens=*/false};
-  EXPECT_THAT(Ids(tokenizer->EncodeWithLiteralRanges("e\u0301<|x|><|x|>", {{{0, 8}, true}}, options)),
-              ElementsAre(14, 15, 9, 12, 13, 12, 10, 8));
+  EXPECT_THAT(
+      Ids(tokenizer->EncodeWithLiteralRanges("e\u0301<|x|><|x|>", {{{0, 8}, true}}, options)),
+      ElementsAre(14, 15, 9, 12, 13, 12, 10, 8));
 }
 
 TEST(TokenizerTest, TemplateTokensInLiteralRangeDependOnRange) {
   const auto tokenizer = MakeTokenizer();
   const EncodeOptions options{/*add_special_tokens=*/false};
-  EXPECT_THAT(Ids(tokenizer->EncodeWithLiteralRanges("<think>", {{{0, 7}, /*template_tokens_too=*/false}}, options)),
+  EXPECT_THAT(Ids(tokenizer->EncodeWithLiteralRanges(
+                  "<think>", {{{0, 7}, /*template_tokens_too=*/false}}, options)),
               ElementsAre(7));
-  EXPECT_EQ(Ids(tokenizer->EncodeWithLiteralRanges("<think>", {{{0, 7}, true}}, options)).front(), 9);
+  EXPECT_EQ(Ids(tokenizer->EncodeWithLiteralRanges("<think>", {{{0, 7}, true}}, options)).front(),
+            9);
 }
 
 TEST(TokenizerTest, RangesOutOfOrderOrBoundsAreErrors) {
@@ -111,14 +124,17 @@ TEST(TokenizerTest, RangesOutOfOrderOrBoundsAreErrors) {
   const auto encode = [&](std::vector<LiteralRange> ranges) {
     return tokenizer->EncodeWithLiteralRanges("abc", ranges, {}).status();
   };
-  EXPECT_THAT(encode({{{0, 4}, true}}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[0, 4)")));
-  EXPECT_THAT(encode({{{1, 2}, true}, {{0, 1}, true}}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(encode({{{0, 4}, true}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[0, 4)")));
+  EXPECT_THAT(encode({{{1, 2}, true}, {{0, 1}, true}}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(encode({{{2, 1}, true}}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(TokenizerTest, InvalidUtf8IsErrorWithPlace) {
   const auto tokenizer = MakeTokenizer();
-  EXPECT_THAT(tokenizer->Encode("ab\xFF", {}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("byte 2")));
+  EXPECT_THAT(tokenizer->Encode("ab\xFF", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("byte 2")));
 }
 
 TEST(TokenizerTest, DecodeSkipsSpecialAndUnusedIds) {
@@ -147,10 +163,12 @@ TEST(TokenizerTest, ReadsConfigOfTokens) {
 
 TEST(TokenizerTest, DigestsAreOfFiles) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto a, Tokenizer::FromJson(kTokenizerJson, ""));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto b, Tokenizer::FromJson(absl::StrCat(kTokenizerJson, "\n"), "", "template"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const auto b, Tokenizer::FromJson(absl::StrCat(kTokenizerJson, "\n"), "", "template"));
   EXPECT_EQ(a->digest().size(), 64u);
   EXPECT_NE(a->digest(), b->digest());
-  EXPECT_EQ(a->chat_template_digest(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(a->chat_template_digest(),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_NE(a->chat_template_digest(), b->chat_template_digest());
 }
 
@@ -177,9 +195,11 @@ TEST(TokenizerTest, MalformedFilesAreErrors) {
   for (const char* json : {"", "{", "[]", "3", R"({"model": 3})", R"({"model": {"vocab": {}}})",
                            R"({"model": {"vocab": {}, "merges": []}, "added_tokens": [[]]})",
                            R"({"model": {"vocab": {}, "merges": []}, "normalizer": []})"}) {
-    EXPECT_THAT(Tokenizer::FromJson(json, ""), StatusIs(absl::StatusCode::kInvalidArgument)) << json;
+    EXPECT_THAT(Tokenizer::FromJson(json, ""), StatusIs(absl::StatusCode::kInvalidArgument))
+        << json;
   }
-  EXPECT_THAT(Tokenizer::FromJson(kTokenizerJson, "[]"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config")));
+  EXPECT_THAT(Tokenizer::FromJson(kTokenizerJson, "[]"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config")));
 }
 
 TEST(TokenizerTest, ThreadsShareOneTokenizer) {

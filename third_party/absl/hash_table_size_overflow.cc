@@ -1,5 +1,5 @@
-// Debian's patch for CVE-2025-0838 put a check into the header raw_hash_set.h, which calls this; upstream's sources of the
-// version do not have it.
+// Debian's patch for CVE-2025-0838 put a check into the header raw_hash_set.h, which calls this;
+// upstream's sources of the version do not have it.
 
 #include "absl/base/internal/raw_logging.h"
 #include "absl/container/internal/raw_hash_set.h"

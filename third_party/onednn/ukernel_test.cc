@@ -1,5 +1,5 @@
-// Shows that the part of oneDNN that is built (onednn.BUILD) is whole: matrix products of f32, bf16 and 8-bit integers,
-// with B packed by the library's transform, against the plain triple loop.
+// Shows that the part of oneDNN that is built (onednn.BUILD) is whole: matrix products of f32, bf16
+// and 8-bit integers, with B packed by the library's transform, against the plain triple loop.
 
 #include <cstdint>
 #include <cstdio>
@@ -13,15 +13,18 @@
 
 namespace {
 
-// Sizes that are no multiple of any vector or tile, except where the transform wants one (n: 16, 32, 48 or 64).
+// Sizes that are no multiple of any vector or tile, except where the transform wants one (n: 16,
+// 32, 48 or 64).
 constexpr dnnl_dim_t kM = 13;
 constexpr dnnl_dim_t kN = 48;
 constexpr dnnl_dim_t kK = 72;
 
 size_t SizeOf(dnnl_data_type_t type) { return dnnl_data_type_size(type); }
 
-// Writes integers -4..4 (u8: 0..8), exact in every type, so that the product is exact too. Returns them as floats.
-std::vector<float> Fill(dnnl_data_type_t type, size_t count, uint32_t seed, std::vector<uint8_t>& bytes) {
+// Writes integers -4..4 (u8: 0..8), exact in every type, so that the product is exact too. Returns
+// them as floats.
+std::vector<float> Fill(dnnl_data_type_t type, size_t count, uint32_t seed,
+                        std::vector<uint8_t>& bytes) {
   std::mt19937 random(seed);
   std::vector<float> values(count);
   bytes.assign(count * SizeOf(type), 0);
@@ -41,11 +44,13 @@ std::vector<float> Fill(dnnl_data_type_t type, size_t count, uint32_t seed, std:
 }
 
 // B [kK, kN], packed if the kernel wants it packed.
-std::vector<uint8_t> Pack(dnnl_data_type_t type, dnnl_pack_type_t pack_type, const std::vector<uint8_t>& b) {
+std::vector<uint8_t> Pack(dnnl_data_type_t type, dnnl_pack_type_t pack_type,
+                          const std::vector<uint8_t>& b) {
   if (pack_type == dnnl_pack_type_no_trans) return b;
   std::vector<uint8_t> packed(b.size());
   dnnl_transform_t transform = nullptr;
-  EXPECT_EQ(dnnl_transform_create(&transform, kK, kN, dnnl_pack_type_no_trans, kN, kN, type, type), dnnl_success);
+  EXPECT_EQ(dnnl_transform_create(&transform, kK, kN, dnnl_pack_type_no_trans, kN, kN, type, type),
+            dnnl_success);
   EXPECT_EQ(dnnl_transform_generate(transform), dnnl_success);
   EXPECT_EQ(dnnl_transform_execute(transform, b.data(), packed.data()), dnnl_success);
   EXPECT_EQ(dnnl_transform_destroy(transform), dnnl_success);
@@ -60,10 +65,11 @@ struct Types {
 };
 
 // C = A B as bytes; empty if this machine has no kernel for the types.
-std::vector<uint8_t> Multiply(const Types& types, const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
+std::vector<uint8_t> Multiply(const Types& types, const std::vector<uint8_t>& a,
+                              const std::vector<uint8_t>& b) {
   dnnl_brgemm_t brgemm = nullptr;
-  dnnl_status_t status =
-      dnnl_brgemm_create(&brgemm, kM, kN, kK, /*batch_size=*/1, kK, kN, kN, types.a, types.b, types.c);
+  dnnl_status_t status = dnnl_brgemm_create(&brgemm, kM, kN, kK, /*batch_size=*/1, kK, kN, kN,
+                                            types.a, types.b, types.c);
   if (status == dnnl_success) {
     EXPECT_EQ(dnnl_brgemm_set_add_C(brgemm, 0), dnnl_success);
     status = dnnl_brgemm_finalize(brgemm);
@@ -83,7 +89,9 @@ std::vector<uint8_t> Multiply(const Types& types, const std::vector<uint8_t>& a,
   std::vector<uint8_t> c(kM * kN * SizeOf(types.c));
   const dnnl_dim_t offsets[2] = {0, 0};
   EXPECT_EQ(dnnl_brgemm_set_hw_context(brgemm), dnnl_success);
-  EXPECT_EQ(dnnl_brgemm_execute(brgemm, a.data(), packed.data(), offsets, c.data(), scratchpad.data()), dnnl_success);
+  EXPECT_EQ(
+      dnnl_brgemm_execute(brgemm, a.data(), packed.data(), offsets, c.data(), scratchpad.data()),
+      dnnl_success);
   EXPECT_EQ(dnnl_brgemm_release_hw_context(), dnnl_success);
   EXPECT_EQ(dnnl_brgemm_destroy(brgemm), dnnl_success);
   return c;
@@ -124,7 +132,8 @@ TEST_P(UkernelTest, EqualsTripleLoop) {
   }
 }
 
-// u8 by s8: for s8 by s8 a machine without AMX adds 128 to A, and the caller has to take 128 B's column sums off again.
+// u8 by s8: for s8 by s8 a machine without AMX adds 128 to A, and the caller has to take 128 B's
+// column sums off again.
 INSTANTIATE_TEST_SUITE_P(F32, UkernelTest, testing::Values(Types{dnnl_f32, dnnl_f32, dnnl_f32}));
 INSTANTIATE_TEST_SUITE_P(Bf16, UkernelTest, testing::Values(Types{dnnl_bf16, dnnl_bf16, dnnl_f32}));
 INSTANTIATE_TEST_SUITE_P(Int8, UkernelTest, testing::Values(Types{dnnl_u8, dnnl_s8, dnnl_s32}));

@@ -14,15 +14,18 @@ namespace phyllo {
 namespace {
 
 bool IsDelimited(absl::string_view content, absl::string_view open, absl::string_view close) {
-  return content.size() > open.size() + close.size() && absl::StartsWith(content, open) && absl::EndsWith(content, close);
+  return content.size() > open.size() + close.size() && absl::StartsWith(content, open) &&
+         absl::EndsWith(content, close);
 }
 
 bool IsControl(const AddedToken& token) {
-  return token.special || IsDelimited(token.content, "<|", "|>") || IsDelimited(token.content, "<｜", "｜>");
+  return token.special || IsDelimited(token.content, "<|", "|>") ||
+         IsDelimited(token.content, "<｜", "｜>");
 }
 
 bool StandsAlone(absl::string_view text, size_t begin, size_t end) {
-  const bool word_before = begin > 0 && IsWordCharacter(CodePointAt(text, PreviousCharacter(text, begin)));
+  const bool word_before =
+      begin > 0 && IsWordCharacter(CodePointAt(text, PreviousCharacter(text, begin)));
   const bool word_after = end < text.size() && IsWordCharacter(CodePointAt(text, end));
   return !word_before && !word_after;
 }
@@ -38,26 +41,32 @@ size_t SpaceBefore(absl::string_view text, size_t end, size_t limit) {
 }
 
 size_t SpaceAfter(absl::string_view text, size_t begin) {
-  while (begin < text.size() && IsWhitespace(CodePointAt(text, begin))) begin += Utf8Length(text[begin]);
+  while (begin < text.size() && IsWhitespace(CodePointAt(text, begin)))
+    begin += Utf8Length(text[begin]);
   return begin;
 }
 
 }  // namespace
 
-absl::StatusOr<AddedTokens> AddedTokens::FromJson(const nlohmann::json& list, const Normalizer* normalizer,
+absl::StatusOr<AddedTokens> AddedTokens::FromJson(const nlohmann::json& list,
+                                                  const Normalizer* normalizer,
                                                   absl::string_view chat_template) {
   AddedTokens result;
   if (list.is_null()) return result;
-  if (!list.is_array()) return absl::InvalidArgumentError("tokenizer.json: \"added_tokens\" must be an array");
-  for (const nlohmann::json& entry : list) PHYLLO_RETURN_IF_ERROR(result.Add(entry, normalizer, chat_template));
+  if (!list.is_array())
+    return absl::InvalidArgumentError("tokenizer.json: \"added_tokens\" must be an array");
+  for (const nlohmann::json& entry : list)
+    PHYLLO_RETURN_IF_ERROR(result.Add(entry, normalizer, chat_template));
   return result;
 }
 
-absl::Status AddedTokens::Add(const nlohmann::json& entry, const Normalizer* normalizer, absl::string_view chat_template) {
+absl::Status AddedTokens::Add(const nlohmann::json& entry, const Normalizer* normalizer,
+                              absl::string_view chat_template) {
   AddedToken token;
   PHYLLO_ASSIGN_OR_RETURN(const int64_t id, IntegerFieldOr(entry, "id", -1));
   if (id < 0 || id > std::numeric_limits<int32_t>::max()) {
-    return absl::InvalidArgumentError(absl::StrCat("added_tokens: id ", id, " is missing or out of range"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("added_tokens: id ", id, " is missing or out of range"));
   }
   token.id = static_cast<int32_t>(id);
   PHYLLO_ASSIGN_OR_RETURN(token.content, StringField(entry, "content"));
@@ -66,14 +75,16 @@ absl::Status AddedTokens::Add(const nlohmann::json& entry, const Normalizer* nor
   PHYLLO_ASSIGN_OR_RETURN(token.lstrip, BoolFieldOr(entry, "lstrip", false));
   PHYLLO_ASSIGN_OR_RETURN(token.rstrip, BoolFieldOr(entry, "rstrip", false));
   PHYLLO_ASSIGN_OR_RETURN(token.normalized, BoolFieldOr(entry, "normalized", !token.special));
-  if (token.content.empty()) return absl::OkStatus();  // Tokenizers skips it too: it would match everywhere.
+  if (token.content.empty())
+    return absl::OkStatus();  // Tokenizers skips it too: it would match everywhere.
   token.control = IsControl(token);
   token.in_template = absl::StrContains(chat_template, token.content);
   std::string spelled = token.content;
   if (token.normalized && normalizer != nullptr) {
     RegexScratch scratch;
-    PHYLLO_ASSIGN_OR_RETURN(const AlignedText text,
-                            normalizer->Normalize(AlignedText(token.content, 0, /*tracked=*/false), &scratch));
+    PHYLLO_ASSIGN_OR_RETURN(
+        const AlignedText text,
+        normalizer->Normalize(AlignedText(token.content, 0, /*tracked=*/false), &scratch));
     spelled = std::string(text.view());
   }
   const auto index = static_cast<int32_t>(tokens_.size());
@@ -84,7 +95,8 @@ absl::Status AddedTokens::Add(const nlohmann::json& entry, const Normalizer* nor
   return absl::OkStatus();
 }
 
-std::vector<AddedTokens::Part> AddedTokens::Cut(absl::string_view text, bool normalized, Filter allowed) const {
+std::vector<AddedTokens::Part> AddedTokens::Cut(absl::string_view text, bool normalized,
+                                                Filter allowed) const {
   const StringTrie& trie = normalized ? in_normalized_ : in_original_;
   std::vector<Part> parts;
   size_t cut = 0;  // End of the last part.
@@ -103,7 +115,8 @@ std::vector<AddedTokens::Part> AddedTokens::Cut(absl::string_view text, bool nor
       return true;
     });
     if (token == nullptr) {
-      at = end > at ? end : at + 1;  // Tokenizers does not look inside a match that must stand alone and does not.
+      at = end > at ? end : at + 1;  // Tokenizers does not look inside a match that must stand
+                                     // alone and does not.
       continue;
     }
     const size_t begin = token->lstrip ? SpaceBefore(text, at, cut) : at;

@@ -34,7 +34,8 @@ struct AddedToken {
 // Immutable, thread-safe.
 class AddedTokens {
  public:
-  // A found token, or (token == null) the text between two of them. Bytes [begin, end) of the searched text.
+  // A found token, or (token == null) the text between two of them. Bytes [begin, end) of the
+  // searched text.
   struct Part {
     const AddedToken* token;
     size_t begin;
@@ -44,17 +45,20 @@ class AddedTokens {
   // Whether a token that spells bytes [begin, end) of the searched text may be recognised there.
   using Filter = absl::FunctionRef<bool(const AddedToken& token, size_t begin, size_t end)>;
 
-  // From the array "added_tokens"; null: none. `normalizer` (may be null) is applied to the tokens that are looked for in the
-  // normalized text. Errors: INVALID_ARGUMENT (malformed).
-  static absl::StatusOr<AddedTokens> FromJson(const nlohmann::json& list, const Normalizer* normalizer,
+  // From the array "added_tokens"; null: none. `normalizer` (may be null) is applied to the tokens
+  // that are looked for in the normalized text. Errors: INVALID_ARGUMENT (malformed).
+  static absl::StatusOr<AddedTokens> FromJson(const nlohmann::json& list,
+                                              const Normalizer* normalizer,
                                               absl::string_view chat_template);
 
-  // Cuts `text` at the tokens that are looked for in the original (or, with `normalized`, in the normalized) text: leftmost
-  // first, the longest of those that begin at a place.
+  // Cuts `text` at the tokens that are looked for in the original (or, with `normalized`, in the
+  // normalized) text: leftmost first, the longest of those that begin at a place.
   std::vector<Part> Cut(absl::string_view text, bool normalized, Filter allowed) const;
 
   // True if Cut finds nothing in any text.
-  bool HasNone(bool normalized) const { return (normalized ? in_normalized_ : in_original_).empty(); }
+  bool HasNone(bool normalized) const {
+    return (normalized ? in_normalized_ : in_original_).empty();
+  }
 
   const AddedToken* Find(int32_t id) const;
   absl::optional<int32_t> IdOf(absl::string_view content) const;
@@ -63,12 +67,13 @@ class AddedTokens {
  private:
   AddedTokens() = default;
 
-  absl::Status Add(const nlohmann::json& entry, const Normalizer* normalizer, absl::string_view chat_template);
+  absl::Status Add(const nlohmann::json& entry, const Normalizer* normalizer,
+                   absl::string_view chat_template);
 
   std::vector<AddedToken> tokens_;
-  absl::flat_hash_map<int32_t, size_t> by_id_;            // Index into tokens_.
-  absl::flat_hash_map<std::string, size_t> by_content_;   // Likewise.
-  StringTrie in_original_;                                // Values: likewise.
+  absl::flat_hash_map<int32_t, size_t> by_id_;           // Index into tokens_.
+  absl::flat_hash_map<std::string, size_t> by_content_;  // Likewise.
+  StringTrie in_original_;                               // Values: likewise.
   StringTrie in_normalized_;
 };
 

@@ -23,7 +23,8 @@ std::vector<std::string> Cut(const nlohmann::json& list, absl::string_view text)
   const auto tokens = AddedTokens::FromJson(list, nullptr, "");
   EXPECT_THAT(tokens, IsOk());
   std::vector<std::string> parts;
-  for (const auto& part : tokens->Cut(text, /*normalized=*/false, [](const AddedToken&, size_t, size_t) { return true; })) {
+  for (const auto& part : tokens->Cut(text, /*normalized=*/false,
+                                      [](const AddedToken&, size_t, size_t) { return true; })) {
     const std::string piece(text.substr(part.begin, part.end - part.begin));
     parts.push_back(part.token == nullptr ? piece : absl::StrCat("[", piece, "]"));
   }
@@ -31,7 +32,8 @@ std::vector<std::string> Cut(const nlohmann::json& list, absl::string_view text)
 }
 
 TEST(AddedTokensTest, CutsLongestFirst) {
-  EXPECT_THAT(Cut({Token(0, "<a>"), Token(1, "<a><b>")}, "x<a><b><a>y"), ElementsAre("x", "[<a><b>]", "[<a>]", "y"));
+  EXPECT_THAT(Cut({Token(0, "<a>"), Token(1, "<a><b>")}, "x<a><b><a>y"),
+              ElementsAre("x", "[<a><b>]", "[<a>]", "y"));
 }
 
 TEST(AddedTokensTest, StripTakesWhiteSpaceAlong) {
@@ -39,19 +41,22 @@ TEST(AddedTokensTest, StripTakesWhiteSpaceAlong) {
   token["lstrip"] = true;
   EXPECT_THAT(Cut(nlohmann::json::array({token}), "a  <m> b"), ElementsAre("a", "[  <m>]", " b"));
   token["rstrip"] = true;
-  EXPECT_THAT(Cut(nlohmann::json::array({token}), "a <m> <m> b"), ElementsAre("a", "[ <m> ]", "[<m> ]", "b"));
+  EXPECT_THAT(Cut(nlohmann::json::array({token}), "a <m> <m> b"),
+              ElementsAre("a", "[ <m> ]", "[<m> ]", "b"));
 }
 
 TEST(AddedTokensTest, SingleWordMustStandAlone) {
   nlohmann::json token = Token(0, "ing");
   token["single_word"] = true;
-  EXPECT_THAT(Cut(nlohmann::json::array({token}), "going ing ings"), ElementsAre("going ", "[ing]", " ings"));
+  EXPECT_THAT(Cut(nlohmann::json::array({token}), "going ing ings"),
+              ElementsAre("going ", "[ing]", " ings"));
 }
 
 TEST(AddedTokensTest, FilterRejectsAndScanGoesOn) {
   const auto tokens = AddedTokens::FromJson({Token(0, "a"), Token(1, "ab")}, nullptr, "");
   ASSERT_THAT(tokens, IsOk());
-  const auto parts = tokens->Cut("ab", false, [](const AddedToken& token, size_t, size_t) { return token.id != 1; });
+  const auto parts = tokens->Cut(
+      "ab", false, [](const AddedToken& token, size_t, size_t) { return token.id != 1; });
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].token->id, 0);
 }
@@ -64,7 +69,8 @@ TEST(AddedTokensTest, NormalizedTokensAreFoundInNormalizedText) {
   const auto tokens = AddedTokens::FromJson(nlohmann::json::array({token}), normalizer->get(), "");
   ASSERT_THAT(tokens, IsOk());
   EXPECT_TRUE(tokens->HasNone(/*normalized=*/false));
-  const auto parts = tokens->Cut("<a>", /*normalized=*/true, [](const AddedToken&, size_t, size_t) { return true; });
+  const auto parts = tokens->Cut("<a>", /*normalized=*/true,
+                                 [](const AddedToken&, size_t, size_t) { return true; });
   ASSERT_EQ(parts.size(), 1u);
   EXPECT_EQ(parts[0].token->content, "<A>");
 }
@@ -73,7 +79,8 @@ TEST(AddedTokensTest, ControlIsSpecialOrDelimited) {
   nlohmann::json delimited = Token(1, "<｜User｜>"), ordinary = Token(2, "<think>");
   delimited["special"] = false;
   ordinary["special"] = false;
-  const auto tokens = AddedTokens::FromJson({Token(0, "<s>"), delimited, ordinary}, nullptr, "{{ '<think>' }}");
+  const auto tokens =
+      AddedTokens::FromJson({Token(0, "<s>"), delimited, ordinary}, nullptr, "{{ '<think>' }}");
   ASSERT_THAT(tokens, IsOk());
   EXPECT_TRUE(tokens->Find(0)->control);
   EXPECT_TRUE(tokens->Find(1)->control);
@@ -90,9 +97,12 @@ TEST(AddedTokensTest, FindsByIdAndContent) {
 }
 
 TEST(AddedTokensTest, MalformedEntriesAreErrors) {
-  EXPECT_THAT(AddedTokens::FromJson(nlohmann::json(3), nullptr, "").status(), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(AddedTokens::FromJson(nlohmann::json::array({Token(-4, "x")}), nullptr, "").status(), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(AddedTokens::FromJson(nlohmann::json::array({{{"id", 1}}}), nullptr, "").status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(AddedTokens::FromJson(nlohmann::json(3), nullptr, "").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(AddedTokens::FromJson(nlohmann::json::array({Token(-4, "x")}), nullptr, "").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(AddedTokens::FromJson(nlohmann::json::array({{{"id", 1}}}), nullptr, "").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Short words scan an array for the lowest rank, which is quicker than a queue and quadratic in a length that is bounded. Long
-// words use a linked list of symbols and a queue of candidate pairs. An entry of the queue is current if the pair that begins
-// at its position still has its rank; every join makes at most two new pairs, so the queue sees at most 3 n entries.
+// Short words scan an array for the lowest rank, which is quicker than a queue and quadratic in a
+// length that is bounded. Long words use a linked list of symbols and a queue of candidate pairs.
+// An entry of the queue is current if the pair that begins at its position still has its rank;
+// every join makes at most two new pairs, so the queue sees at most 3 n entries.
 #include "model/tokenizer/components/bpe_merger.h"
 
 #include <algorithm>
@@ -26,7 +27,9 @@ uint32_t BpeMerger::RankOf(int32_t left, int32_t right) const {
   return found == merges_.end() ? kNoMerge : found->second.rank;
 }
 
-int32_t BpeMerger::MergedOf(int32_t left, int32_t right) const { return merges_.find(PairKey(left, right))->second.merged; }
+int32_t BpeMerger::MergedOf(int32_t left, int32_t right) const {
+  return merges_.find(PairKey(left, right))->second.merged;
+}
 
 void BpeMerger::Merge(Scratch* scratch, std::vector<Symbol>* symbols) const {
   if (symbols->size() < 2) return;
@@ -49,7 +52,8 @@ void BpeMerger::MergeShort(Scratch* scratch, std::vector<Symbol>* symbols) const
       if (ranks[i] < ranks[best]) best = i;
     }
     if (ranks[best] == kNoMerge) break;
-    word[best] = {MergedOf(word[best].id, word[best + 1].id), word[best].length + word[best + 1].length};
+    word[best] = {MergedOf(word[best].id, word[best + 1].id),
+                  word[best].length + word[best + 1].length};
     for (size_t i = best + 1; i + 1 < count; ++i) {
       word[i] = word[i + 1];
       ranks[i] = ranks[i + 1];
@@ -76,7 +80,8 @@ void BpeMerger::MergeLong(Scratch* scratch, std::vector<Symbol>* symbols) const 
     next[i] = i + 1;
     previous[i] = i - 1;
     ranks[i] = i + 1 < count ? RankOf(word[i].id, word[i + 1].id) : kNoMerge;
-    if (ranks[i] != kNoMerge) queue.push_back(static_cast<uint64_t>(ranks[i]) << 32 | static_cast<uint32_t>(i));
+    if (ranks[i] != kNoMerge)
+      queue.push_back(static_cast<uint64_t>(ranks[i]) << 32 | static_cast<uint32_t>(i));
   }
   scratch->queue_operation_count += static_cast<int64_t>(queue.size());
   std::make_heap(queue.begin(), queue.end(), std::greater<>());

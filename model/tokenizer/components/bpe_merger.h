@@ -9,9 +9,9 @@
 
 namespace phyllo {
 
-// A table of merges: pairs of ids, each with a rank and the id it becomes. Merge repeatedly joins the adjacent pair of lowest
-// rank, leftmost first, until no pair is in the table (Sennrich et al. 2016, as in tokenizers, Word::merge_all).
-// Immutable once filled, then thread-safe.
+// A table of merges: pairs of ids, each with a rank and the id it becomes. Merge repeatedly joins
+// the adjacent pair of lowest rank, leftmost first, until no pair is in the table (Sennrich et al.
+// 2016, as in tokenizers, Word::merge_all). Immutable once filled, then thread-safe.
 class BpeMerger {
  public:
   struct Symbol {
@@ -23,10 +23,10 @@ class BpeMerger {
   struct Scratch {
     // Entries pushed to the queue so far: at most 3 n for a word of n symbols, whatever the word.
     int64_t queue_operation_count = 0;
-    std::vector<uint64_t> queue;     // Binary heap of rank << 32 | position.
-    std::vector<uint32_t> ranks;     // [n] of the pair that begins at the position; kNoMerge: none.
-    std::vector<int32_t> next;       // [n] position of the symbol after; n: none.
-    std::vector<int32_t> previous;   // [n]; -1: none.
+    std::vector<uint64_t> queue;    // Binary heap of rank << 32 | position.
+    std::vector<uint32_t> ranks;    // [n] of the pair that begins at the position; kNoMerge: none.
+    std::vector<int32_t> next;      // [n] position of the symbol after; n: none.
+    std::vector<int32_t> previous;  // [n]; -1: none.
   };
 
   // A later merge of the same pair replaces an earlier one.

@@ -11,7 +11,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<int32_t> Merge(const BpeMerger& merger, const std::vector<int32_t>& ids, BpeMerger::Scratch* scratch) {
+std::vector<int32_t> Merge(const BpeMerger& merger, const std::vector<int32_t>& ids,
+                           BpeMerger::Scratch* scratch) {
   std::vector<BpeMerger::Symbol> symbols;
   for (const int32_t id : ids) symbols.push_back({id, 1});
   merger.Merge(scratch, &symbols);
@@ -26,7 +27,8 @@ std::vector<int32_t> Merge(const BpeMerger& merger, const std::vector<int32_t>& 
 }
 
 // Merges by the definition: the lowest rank anywhere, leftmost, until there is none.
-std::vector<int32_t> MergeByDefinition(const std::vector<std::vector<int32_t>>& table, std::vector<int32_t> ids) {
+std::vector<int32_t> MergeByDefinition(const std::vector<std::vector<int32_t>>& table,
+                                       std::vector<int32_t> ids) {
   while (true) {
     size_t best = ids.size();
     size_t best_rank = table.size();
@@ -72,7 +74,9 @@ TEST(BpeMergerTest, AgreesWithDefinitionForShortAndLongWords) {
   std::vector<std::vector<int32_t>> table;
   BpeMerger merger;
   for (int32_t rank = 0; rank < 60; ++rank) {
-    const auto pick = [&] { return static_cast<int32_t>(random() % static_cast<uint32_t>(4 + rank)); };
+    const auto pick = [&] {
+      return static_cast<int32_t>(random() % static_cast<uint32_t>(4 + rank));
+    };
     const std::vector<int32_t> merge = {pick(), pick(), 4 + rank};
     bool known = false;
     for (const auto& other : table) known = known || (other[0] == merge[0] && other[1] == merge[1]);
@@ -89,9 +93,11 @@ TEST(BpeMergerTest, AgreesWithDefinitionForShortAndLongWords) {
 }
 
 TEST(BpeMergerTest, QueueOperationsAreLinearInWord) {
-  // Pairs of pairs of pairs: every length merges down to powers of two, which is the most a word can merge.
+  // Pairs of pairs of pairs: every length merges down to powers of two, which is the most a word
+  // can merge.
   BpeMerger merger;
-  for (int32_t level = 0; level < 24; ++level) merger.Add(level, level, static_cast<uint32_t>(level), level + 1);
+  for (int32_t level = 0; level < 24; ++level)
+    merger.Add(level, level, static_cast<uint32_t>(level), level + 1);
   for (const size_t n : {size_t{1000}, size_t{100000}, size_t{1000000}}) {
     BpeMerger::Scratch scratch;
     Merge(merger, std::vector<int32_t>(n, 0), &scratch);

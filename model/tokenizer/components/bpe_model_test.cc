@@ -14,7 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<int32_t> Encode(const nlohmann::json& json, absl::string_view word, bool byte_level = false) {
+std::vector<int32_t> Encode(const nlohmann::json& json, absl::string_view word,
+                            bool byte_level = false) {
   const auto model = BpeModel::FromJson(json, byte_level);
   EXPECT_THAT(model, IsOk());
   BpeScratch scratch;
@@ -43,7 +44,9 @@ TEST(BpeModelTest, MergesMayBePairs) {
   EXPECT_THAT(Encode(json, "abc"), ElementsAre(0, 6));
 }
 
-TEST(BpeModelTest, UnknownCharacterIsDroppedWithoutUnknownToken) { EXPECT_THAT(Encode(Letters(), "axb"), ElementsAre(3)); }
+TEST(BpeModelTest, UnknownCharacterIsDroppedWithoutUnknownToken) {
+  EXPECT_THAT(Encode(Letters(), "axb"), ElementsAre(3));
+}
 
 TEST(BpeModelTest, UnknownCharactersFuseIfAsked) {
   nlohmann::json json = Letters();
@@ -69,7 +72,8 @@ TEST(BpeModelTest, IgnoreMergesTakesWholeWordFirst) {
 }
 
 TEST(BpeModelTest, ByteLevelWordsAreBytes) {
-  const nlohmann::json json = {{"vocab", {{"Ġ", 0}, {"a", 1}, {"Ġa", 2}, {"Ã", 3}, {"©", 4}}}, {"merges", nlohmann::json::array({"Ġ a"})}};
+  const nlohmann::json json = {{"vocab", {{"Ġ", 0}, {"a", 1}, {"Ġa", 2}, {"Ã", 3}, {"©", 4}}},
+                               {"merges", nlohmann::json::array({"Ġ a"})}};
   EXPECT_THAT(Encode(json, " a", /*byte_level=*/true), ElementsAre(2));
   EXPECT_THAT(Encode(json, "é", /*byte_level=*/true), ElementsAre(3, 4));
 }
@@ -84,8 +88,9 @@ TEST(BpeModelTest, PrefixAndSuffixMarkPlaceInWord) {
 
 TEST(BpeModelTest, CutsBeforeMarkOnlyWhereNoTokenJoins) {
   // "b▁" is joined by a token, "a▁" by none; cuts must not change what the merges give.
-  const nlohmann::json json = {{"vocab", {{"a", 0}, {"b", 1}, {"▁", 2}, {"b▁", 3}, {"▁a", 4}, {"b▁a", 5}, {"▁▁", 6}}},
-                               {"merges", nlohmann::json::array({"▁ ▁", "▁ a", "b ▁", "b ▁a"})}};
+  const nlohmann::json json = {
+      {"vocab", {{"a", 0}, {"b", 1}, {"▁", 2}, {"b▁", 3}, {"▁a", 4}, {"b▁a", 5}, {"▁▁", 6}}},
+      {"merges", nlohmann::json::array({"▁ ▁", "▁ a", "b ▁", "b ▁a"})}};
   EXPECT_THAT(Encode(json, "a▁ab▁a▁▁a"), ElementsAre(0, 4, 5, 6, 0));
 }
 
@@ -107,14 +112,21 @@ TEST(BpeModelTest, MalformedModelsAreErrors) {
     return BpeModel::FromJson(json, false).status();
   };
   EXPECT_THAT(error("vocab", 3), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("vocab")));
-  EXPECT_THAT(error("vocab", {{"a", -1}}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("-1")));
-  EXPECT_THAT(error("vocab", {{"a", 1}, {"b", 1}}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two tokens")));
+  EXPECT_THAT(error("vocab", {{"a", -1}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("-1")));
+  EXPECT_THAT(error("vocab", {{"a", 1}, {"b", 1}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two tokens")));
   EXPECT_THAT(error("vocab", {{"a", 1e9}}), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(error("merges", nlohmann::json::array({"a z"})), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("merge 0")));
-  EXPECT_THAT(error("merges", nlohmann::json::array({"a b c"})), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("merge 0")));
-  EXPECT_THAT(error("merges", nlohmann::json::array({nlohmann::json::array({"a"})})), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("merge 0")));
-  EXPECT_THAT(error("unk_token", "<none>"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unk_token")));
-  EXPECT_THAT(error("dropout", 0.1), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("dropout")));
+  EXPECT_THAT(error("merges", nlohmann::json::array({"a z"})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("merge 0")));
+  EXPECT_THAT(error("merges", nlohmann::json::array({"a b c"})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("merge 0")));
+  EXPECT_THAT(error("merges", nlohmann::json::array({nlohmann::json::array({"a"})})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("merge 0")));
+  EXPECT_THAT(error("unk_token", "<none>"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unk_token")));
+  EXPECT_THAT(error("dropout", 0.1),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("dropout")));
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ constexpr int kMaxDepth = 16;  // Of Sequence in Sequence.
 
 class NormalizerSequence : public Normalizer {
  public:
-  explicit NormalizerSequence(std::vector<std::unique_ptr<Normalizer>> parts) : parts_(std::move(parts)) {}
+  explicit NormalizerSequence(std::vector<std::unique_ptr<Normalizer>> parts)
+      : parts_(std::move(parts)) {}
 
   absl::StatusOr<AlignedText> Normalize(AlignedText text, RegexScratch* scratch) const override {
     for (const std::unique_ptr<Normalizer>& part : parts_) {
@@ -132,7 +133,8 @@ class StripNormalizer : public Normalizer {
   absl::StatusOr<AlignedText> Normalize(AlignedText text, RegexScratch*) const override {
     const absl::string_view view = text.view();
     size_t begin = 0, end = view.size();
-    while (left_ && begin < end && IsWhitespace(CodePointAt(view, begin))) begin += Utf8Length(view[begin]);
+    while (left_ && begin < end && IsWhitespace(CodePointAt(view, begin)))
+      begin += Utf8Length(view[begin]);
     while (right_ && begin < end) {
       const size_t last = PreviousCharacter(view, end);
       if (!IsWhitespace(CodePointAt(view, last))) break;
@@ -151,12 +153,15 @@ class StripNormalizer : public Normalizer {
 
 absl::StatusOr<std::unique_ptr<Normalizer>> Make(const nlohmann::json& component, int depth);
 
-absl::StatusOr<std::unique_ptr<Normalizer>> MakeSequence(const nlohmann::json& component, int depth) {
+absl::StatusOr<std::unique_ptr<Normalizer>> MakeSequence(const nlohmann::json& component,
+                                                         int depth) {
   const nlohmann::json* list = FindField(component, "normalizers");
   if (list == nullptr || !list->is_array()) {
-    return absl::InvalidArgumentError("normalizer Sequence: field \"normalizers\" must be an array");
+    return absl::InvalidArgumentError(
+        "normalizer Sequence: field \"normalizers\" must be an array");
   }
-  if (depth >= kMaxDepth) return absl::InvalidArgumentError("normalizer: Sequence nested too deeply");
+  if (depth >= kMaxDepth)
+    return absl::InvalidArgumentError("normalizer: Sequence nested too deeply");
   std::vector<std::unique_ptr<Normalizer>> parts;
   for (const nlohmann::json& item : *list) {
     PHYLLO_ASSIGN_OR_RETURN(std::unique_ptr<Normalizer> part, Make(item, depth + 1));

@@ -20,8 +20,9 @@ class Normalizer {
   virtual absl::StatusOr<AlignedText> Normalize(AlignedText text, RegexScratch* scratch) const = 0;
 };
 
-// Makes the normalizer that `component` describes; null for JSON null. Known types: Sequence, NFC, NFD, NFKC, NFKD, Lowercase,
-// Prepend, Replace, Strip, StripAccents. Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED (another type, by name).
+// Makes the normalizer that `component` describes; null for JSON null. Known types: Sequence, NFC,
+// NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip, StripAccents. Errors: INVALID_ARGUMENT
+// (malformed), UNIMPLEMENTED (another type, by name).
 absl::StatusOr<std::unique_ptr<Normalizer>> MakeNormalizer(const nlohmann::json& component);
 
 }  // namespace phyllo

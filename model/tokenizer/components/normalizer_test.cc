@@ -25,7 +25,9 @@ TEST(NormalizerTest, LowercaseMapsEachCharacter) {
   EXPECT_EQ(Normalize(R"({"type": "Lowercase"})", "ÀB\u0130Σ"), "àbi\u0307σ");
 }
 
-TEST(NormalizerTest, StripAccentsDropsMarks) { EXPECT_EQ(Normalize(R"({"type": "StripAccents"})", "e\u0301a"), "ea"); }
+TEST(NormalizerTest, StripAccentsDropsMarks) {
+  EXPECT_EQ(Normalize(R"({"type": "StripAccents"})", "e\u0301a"), "ea");
+}
 
 TEST(NormalizerTest, PrependLeavesEmptyTextAlone) {
   EXPECT_EQ(Normalize(R"({"type": "Prepend", "prepend": "_"})", "a"), "_a");
@@ -33,13 +35,19 @@ TEST(NormalizerTest, PrependLeavesEmptyTextAlone) {
 }
 
 TEST(NormalizerTest, ReplaceTakesStringOrExpression) {
-  EXPECT_EQ(Normalize(R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})", " a b"), "▁a▁b");
-  EXPECT_EQ(Normalize(R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})", "a   b c"), "a b c");
+  EXPECT_EQ(Normalize(R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})", " a b"),
+            "▁a▁b");
+  EXPECT_EQ(
+      Normalize(R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})", "a   b c"),
+      "a b c");
 }
 
 TEST(NormalizerTest, StripTakesWhiteSpaceFromChosenEnds) {
-  EXPECT_EQ(Normalize(R"({"type": "Strip", "strip_left": true, "strip_right": true})", "\u3000 a b\n"), "a b");
-  EXPECT_EQ(Normalize(R"({"type": "Strip", "strip_left": false, "strip_right": true})", " a "), " a");
+  EXPECT_EQ(
+      Normalize(R"({"type": "Strip", "strip_left": true, "strip_right": true})", "\u3000 a b\n"),
+      "a b");
+  EXPECT_EQ(Normalize(R"({"type": "Strip", "strip_left": false, "strip_right": true})", " a "),
+            " a");
   EXPECT_EQ(Normalize(R"({"type": "Strip"})", "  "), "");
 }
 
@@ -53,15 +61,18 @@ TEST(NormalizerTest, SequenceAppliesInOrder) {
 TEST(NormalizerTest, NullIsNone) { EXPECT_EQ(*MakeNormalizer(nlohmann::json()), nullptr); }
 
 TEST(NormalizerTest, UnknownTypeIsNamed) {
-  EXPECT_THAT(MakeNormalizer({{"type", "Precompiled"}}), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Precompiled")));
+  EXPECT_THAT(MakeNormalizer({{"type", "Precompiled"}}),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Precompiled")));
 }
 
 TEST(NormalizerTest, DeepNestingIsError) {
   nlohmann::json component = {{"type", "NFC"}};
   for (int i = 0; i < 100; ++i) {
-    component = nlohmann::json{{"type", "Sequence"}, {"normalizers", nlohmann::json::array({component})}};
+    component =
+        nlohmann::json{{"type", "Sequence"}, {"normalizers", nlohmann::json::array({component})}};
   }
-  EXPECT_THAT(MakeNormalizer(component), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("deeply")));
+  EXPECT_THAT(MakeNormalizer(component),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("deeply")));
 }
 
 }  // namespace

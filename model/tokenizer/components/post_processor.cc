@@ -23,13 +23,15 @@ absl::StatusOr<int32_t> TokenId(const nlohmann::json& value) {
 }
 
 // Appends the ids of the item {"SpecialToken": {"id": name}} of a template.
-absl::Status AppendSpecialToken(const nlohmann::json& component, const nlohmann::json& item, std::vector<int32_t>* ids) {
+absl::Status AppendSpecialToken(const nlohmann::json& component, const nlohmann::json& item,
+                                std::vector<int32_t>* ids) {
   PHYLLO_ASSIGN_OR_RETURN(const std::string name, StringField(item, "id"));
   const nlohmann::json* tokens = FindField(component, "special_tokens");
   const nlohmann::json* token = tokens == nullptr ? nullptr : FindField(*tokens, name.c_str());
   const nlohmann::json* list = token == nullptr ? nullptr : FindField(*token, "ids");
   if (list == nullptr || !list->is_array()) {
-    return absl::InvalidArgumentError(absl::StrCat("post_processor: \"", name, "\" is not in special_tokens"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("post_processor: \"", name, "\" is not in special_tokens"));
   }
   for (const nlohmann::json& value : *list) {
     PHYLLO_ASSIGN_OR_RETURN(const int32_t id, TokenId(value));
@@ -41,7 +43,8 @@ absl::Status AppendSpecialToken(const nlohmann::json& component, const nlohmann:
 absl::Status ReadTemplate(const nlohmann::json& component, PostProcessor* result) {
   const nlohmann::json* single = FindField(component, "single");
   if (single == nullptr || !single->is_array()) {
-    return absl::InvalidArgumentError("post_processor TemplateProcessing: field \"single\" must be an array");
+    return absl::InvalidArgumentError(
+        "post_processor TemplateProcessing: field \"single\" must be an array");
   }
   bool text_seen = false;
   for (const nlohmann::json& item : *single) {
@@ -51,18 +54,23 @@ absl::Status ReadTemplate(const nlohmann::json& component, PostProcessor* result
     } else if (FindField(item, "Sequence") != nullptr && !text_seen) {
       text_seen = true;
     } else {
-      return absl::InvalidArgumentError("post_processor TemplateProcessing: \"single\" must hold the text once");
+      return absl::InvalidArgumentError(
+          "post_processor TemplateProcessing: \"single\" must hold the text once");
     }
   }
-  if (!text_seen) return absl::InvalidArgumentError("post_processor TemplateProcessing: \"single\" leaves the text out");
+  if (!text_seen)
+    return absl::InvalidArgumentError(
+        "post_processor TemplateProcessing: \"single\" leaves the text out");
   return absl::OkStatus();
 }
 
 // Reads the pair [token, id] that Bert and Roberta processing have.
-absl::Status AppendPair(const nlohmann::json& component, const char* key, std::vector<int32_t>* ids) {
+absl::Status AppendPair(const nlohmann::json& component, const char* key,
+                        std::vector<int32_t>* ids) {
   const nlohmann::json* pair = FindField(component, key);
   if (pair == nullptr || !pair->is_array() || pair->size() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("post_processor: field \"", key, "\" must be [token, id]"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("post_processor: field \"", key, "\" must be [token, id]"));
   }
   PHYLLO_ASSIGN_OR_RETURN(const int32_t id, TokenId((*pair)[1]));
   ids->push_back(id);
@@ -88,7 +96,8 @@ absl::Status Read(const nlohmann::json& component, int depth, PostProcessor* res
   if (type != "Sequence") return UnknownComponent("post_processor", type);
   const nlohmann::json* list = FindField(component, "processors");
   if (list == nullptr || !list->is_array() || depth >= kMaxDepth) {
-    return absl::InvalidArgumentError("post_processor Sequence: field \"processors\" must be an array, not nested deeply");
+    return absl::InvalidArgumentError(
+        "post_processor Sequence: field \"processors\" must be an array, not nested deeply");
   }
   for (const nlohmann::json& item : *list) PHYLLO_RETURN_IF_ERROR(Read(item, depth + 1, result));
   return absl::OkStatus();

@@ -15,9 +15,10 @@ struct PostProcessor {
   std::vector<int32_t> suffix;  // [s] ids.
 };
 
-// Reads `component`; nothing is added for JSON null. Known types: Sequence, TemplateProcessing (of a single text), ByteLevel
-// (which only narrows offsets in tokenizers; ours are never narrowed), BertProcessing, RobertaProcessing.
-// Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED (another type, by name).
+// Reads `component`; nothing is added for JSON null. Known types: Sequence, TemplateProcessing (of
+// a single text), ByteLevel (which only narrows offsets in tokenizers; ours are never narrowed),
+// BertProcessing, RobertaProcessing. Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED (another
+// type, by name).
 absl::StatusOr<PostProcessor> MakePostProcessor(const nlohmann::json& component);
 
 }  // namespace phyllo

@@ -27,7 +27,8 @@ absl::string_view Substring(const WordList& list, const RegexMatch& word) {
 
 class PreTokenizerSequence : public PreTokenizer {
  public:
-  explicit PreTokenizerSequence(std::vector<std::unique_ptr<PreTokenizer>> parts) : parts_(std::move(parts)) {}
+  explicit PreTokenizerSequence(std::vector<std::unique_ptr<PreTokenizer>> parts)
+      : parts_(std::move(parts)) {}
 
   absl::Status Split(WordList* list, RegexScratch* scratch) const override {
     for (const std::unique_ptr<PreTokenizer>& part : parts_) {
@@ -88,8 +89,8 @@ class CharacterSplit : public PreTokenizer {
   const SplitBehavior behavior_;
 };
 
-// Rewrites every word: `replaced` (if not empty) becomes `replacement`, and `prefix` is put before words that do not begin with
-// it, if they qualify.
+// Rewrites every word: `replaced` (if not empty) becomes `replacement`, and `prefix` is put before
+// words that do not begin with it, if they qualify.
 class WordRewriter : public PreTokenizer {
  public:
   enum class Scheme { kAlways, kFirst, kNever };
@@ -115,7 +116,8 @@ class WordRewriter : public PreTokenizer {
     if (scheme_ == Scheme::kNever) return false;
     if (scheme_ == Scheme::kFirst && (word.begin != 0 || list.text.base() != 0)) return false;
     const absl::string_view text = Substring(list, word);
-    return !absl::StartsWith(text, prefix_) && (replaced_.empty() || !absl::StartsWith(text, replaced_));
+    return !absl::StartsWith(text, prefix_) &&
+           (replaced_.empty() || !absl::StartsWith(text, replaced_));
   }
 
   void AppendReplaced(const WordList& list, const RegexMatch& word, AlignedText* text) const {
@@ -139,22 +141,29 @@ class WordRewriter : public PreTokenizer {
 using Parts = std::vector<std::unique_ptr<PreTokenizer>>;
 
 absl::Status AppendByteLevel(const nlohmann::json& component, Parts* parts) {
-  PHYLLO_ASSIGN_OR_RETURN(const bool add_prefix_space, BoolFieldOr(component, "add_prefix_space", true));
+  PHYLLO_ASSIGN_OR_RETURN(const bool add_prefix_space,
+                          BoolFieldOr(component, "add_prefix_space", true));
   PHYLLO_ASSIGN_OR_RETURN(const bool use_regex, BoolFieldOr(component, "use_regex", true));
-  if (add_prefix_space) parts->push_back(absl::make_unique<WordRewriter>("", " ", WordRewriter::Scheme::kAlways));
+  if (add_prefix_space)
+    parts->push_back(absl::make_unique<WordRewriter>("", " ", WordRewriter::Scheme::kAlways));
   if (use_regex) {
     PHYLLO_ASSIGN_OR_RETURN(TextPattern pattern, TextPattern::FromRegex(kByteLevelExpression));
-    parts->push_back(absl::make_unique<PatternSplit>(std::move(pattern), SplitBehavior::kIsolated, false));
+    parts->push_back(
+        absl::make_unique<PatternSplit>(std::move(pattern), SplitBehavior::kIsolated, false));
   }
   return absl::OkStatus();
 }
 
 absl::Status AppendMetaspace(const nlohmann::json& component, Parts* parts) {
-  PHYLLO_ASSIGN_OR_RETURN(const std::string replacement, StringFieldOr(component, "replacement", "\u2581"));
-  if (replacement.empty()) return absl::InvalidArgumentError("pre_tokenizer Metaspace: field \"replacement\" is empty");
-  PHYLLO_ASSIGN_OR_RETURN(const bool legacy_prefix, BoolFieldOr(component, "add_prefix_space", true));
-  PHYLLO_ASSIGN_OR_RETURN(const std::string scheme_name,
-                          StringFieldOr(component, "prepend_scheme", legacy_prefix ? "always" : "never"));
+  PHYLLO_ASSIGN_OR_RETURN(const std::string replacement,
+                          StringFieldOr(component, "replacement", "\u2581"));
+  if (replacement.empty())
+    return absl::InvalidArgumentError("pre_tokenizer Metaspace: field \"replacement\" is empty");
+  PHYLLO_ASSIGN_OR_RETURN(const bool legacy_prefix,
+                          BoolFieldOr(component, "add_prefix_space", true));
+  PHYLLO_ASSIGN_OR_RETURN(
+      const std::string scheme_name,
+      StringFieldOr(component, "prepend_scheme", legacy_prefix ? "always" : "never"));
   PHYLLO_ASSIGN_OR_RETURN(const bool split, BoolFieldOr(component, "split", true));
   WordRewriter::Scheme scheme = WordRewriter::Scheme::kNever;
   if (scheme_name == "always") {
@@ -162,13 +171,15 @@ absl::Status AppendMetaspace(const nlohmann::json& component, Parts* parts) {
   } else if (scheme_name == "first") {
     scheme = WordRewriter::Scheme::kFirst;
   } else if (scheme_name != "never") {
-    return absl::InvalidArgumentError(absl::StrCat("pre_tokenizer Metaspace: unknown prepend_scheme \"", scheme_name, "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("pre_tokenizer Metaspace: unknown prepend_scheme \"", scheme_name, "\""));
   }
   parts->push_back(absl::make_unique<WordRewriter>(" ", replacement, scheme));
   if (split) {
     const nlohmann::json pattern = {{"pattern", {{"String", replacement}}}};
     PHYLLO_ASSIGN_OR_RETURN(TextPattern text_pattern, TextPattern::FromJson(pattern));
-    parts->push_back(absl::make_unique<PatternSplit>(std::move(text_pattern), SplitBehavior::kMergedWithNext, false));
+    parts->push_back(absl::make_unique<PatternSplit>(std::move(text_pattern),
+                                                     SplitBehavior::kMergedWithNext, false));
   }
   return absl::OkStatus();
 }
@@ -182,15 +193,18 @@ absl::Status AppendSplitComponent(const nlohmann::json& component, Parts* parts)
   return absl::OkStatus();
 }
 
-absl::Status AppendPart(const nlohmann::json& component, int depth, Parts* parts, bool* byte_level) {
+absl::Status AppendPart(const nlohmann::json& component, int depth, Parts* parts,
+                        bool* byte_level) {
   PHYLLO_ASSIGN_OR_RETURN(const std::string type, ComponentType(component));
   if (*byte_level) {
-    return absl::UnimplementedError(absl::StrCat("tokenizer.json: pre_tokenizer ", type, " after ByteLevel"));
+    return absl::UnimplementedError(
+        absl::StrCat("tokenizer.json: pre_tokenizer ", type, " after ByteLevel"));
   }
   if (type == "Sequence") {
     const nlohmann::json* list = FindField(component, "pretokenizers");
     if (list == nullptr || !list->is_array() || depth >= kMaxDepth) {
-      return absl::InvalidArgumentError("pre_tokenizer Sequence: field \"pretokenizers\" must be an array, not nested deeply");
+      return absl::InvalidArgumentError(
+          "pre_tokenizer Sequence: field \"pretokenizers\" must be an array, not nested deeply");
     }
     for (const nlohmann::json& item : *list) {
       PHYLLO_RETURN_IF_ERROR(AppendPart(item, depth + 1, parts, byte_level));
@@ -204,13 +218,15 @@ absl::Status AppendPart(const nlohmann::json& component, int depth, Parts* parts
   if (type == "Metaspace") return AppendMetaspace(component, parts);
   if (type == "Split") return AppendSplitComponent(component, parts);
   if (type == "Digits") {
-    PHYLLO_ASSIGN_OR_RETURN(const bool individual, BoolFieldOr(component, "individual_digits", false));
+    PHYLLO_ASSIGN_OR_RETURN(const bool individual,
+                            BoolFieldOr(component, "individual_digits", false));
     parts->push_back(absl::make_unique<CharacterSplit>(
         &IsNumeric, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous));
     return absl::OkStatus();
   }
   if (type == "Punctuation") {
-    PHYLLO_ASSIGN_OR_RETURN(const std::string name, StringFieldOr(component, "behavior", "Isolated"));
+    PHYLLO_ASSIGN_OR_RETURN(const std::string name,
+                            StringFieldOr(component, "behavior", "Isolated"));
     PHYLLO_ASSIGN_OR_RETURN(const SplitBehavior behavior, ParseSplitBehavior(name));
     parts->push_back(absl::make_unique<CharacterSplit>(&IsPunctuation, behavior));
     return absl::OkStatus();
@@ -221,7 +237,8 @@ absl::Status AppendPart(const nlohmann::json& component, int depth, Parts* parts
   }
   if (type == "Whitespace") {
     PHYLLO_ASSIGN_OR_RETURN(TextPattern pattern, TextPattern::FromRegex(R"(\w+|[^\w\s]+)"));
-    parts->push_back(absl::make_unique<PatternSplit>(std::move(pattern), SplitBehavior::kRemoved, /*invert=*/true));
+    parts->push_back(absl::make_unique<PatternSplit>(std::move(pattern), SplitBehavior::kRemoved,
+                                                     /*invert=*/true));
     return absl::OkStatus();
   }
   return UnknownComponent("pre_tokenizer", type);
@@ -234,7 +251,8 @@ absl::StatusOr<PreTokenizerAndAlphabet> MakePreTokenizer(const nlohmann::json& c
   if (component.is_null()) return result;
   Parts parts;
   PHYLLO_RETURN_IF_ERROR(AppendPart(component, 0, &parts, &result.byte_level));
-  if (!parts.empty()) result.pre_tokenizer = absl::make_unique<PreTokenizerSequence>(std::move(parts));
+  if (!parts.empty())
+    result.pre_tokenizer = absl::make_unique<PreTokenizerSequence>(std::move(parts));
   return result;
 }
 

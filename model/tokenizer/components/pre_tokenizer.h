@@ -1,4 +1,5 @@
-// The component "pre_tokenizer" of tokenizer.json: cuts a text into words, over whose borders the model never merges.
+// The component "pre_tokenizer" of tokenizer.json: cuts a text into words, over whose borders the
+// model never merges.
 #ifndef PHYLLO_MODEL_TOKENIZER_COMPONENTS_PRE_TOKENIZER_H_
 #define PHYLLO_MODEL_TOKENIZER_COMPONENTS_PRE_TOKENIZER_H_
 
@@ -15,7 +16,8 @@
 
 namespace phyllo {
 
-// A text and the words it is cut into: not empty, ascending, disjoint; parts that belong to no word were removed.
+// A text and the words it is cut into: not empty, ascending, disjoint; parts that belong to no word
+// were removed.
 struct WordList {
   explicit WordList(AlignedText aligned) : text(std::move(aligned)) {
     if (!text.view().empty()) words.push_back({0, text.view().size()});
@@ -30,19 +32,22 @@ class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
 
-  // Cuts the words of `list` further, and may rewrite their text. Errors: RESOURCE_EXHAUSTED (see Regex::FindAll).
+  // Cuts the words of `list` further, and may rewrite their text. Errors: RESOURCE_EXHAUSTED (see
+  // Regex::FindAll).
   virtual absl::Status Split(WordList* list, RegexScratch* scratch) const = 0;
 };
 
 struct PreTokenizerAndAlphabet {
   std::unique_ptr<PreTokenizer> pre_tokenizer;  // Null: the text is one word.
-  // The last component is ByteLevel: the vocabulary is written in its alphabet (byte_level.h). The words stay bytes.
+  // The last component is ByteLevel: the vocabulary is written in its alphabet (byte_level.h). The
+  // words stay bytes.
   bool byte_level = false;
 };
 
-// Makes the pre-tokenizer that `component` describes; none for JSON null. Known types: Sequence, ByteLevel (last), Split,
-// Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit.
-// Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED (another type, by name; ByteLevel before another component).
+// Makes the pre-tokenizer that `component` describes; none for JSON null. Known types: Sequence,
+// ByteLevel (last), Split, Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit. Errors:
+// INVALID_ARGUMENT (malformed), UNIMPLEMENTED (another type, by name; ByteLevel before another
+// component).
 absl::StatusOr<PreTokenizerAndAlphabet> MakePreTokenizer(const nlohmann::json& component);
 
 }  // namespace phyllo

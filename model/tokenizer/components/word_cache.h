@@ -11,8 +11,9 @@
 
 namespace phyllo {
 
-// A direct-mapped table: a word replaces whatever had its place. It never changes a result, only its cost.
-// Thread-compatible; each thread has its own, so there is no lock. About 300 KiB once used.
+// A direct-mapped table: a word replaces whatever had its place. It never changes a result, only
+// its cost. Thread-compatible; each thread has its own, so there is no lock. About 300 KiB once
+// used.
 class WordCache {
  public:
   static constexpr size_t kMaxWordBytes = 16;
@@ -24,7 +25,8 @@ class WordCache {
     const Key key(word);
     const Entry& entry = entries_[key.Slot()];
     if (entry.token_count == 0 || !(entry.key == key)) return false;
-    for (size_t i = 0; i < entry.token_count; ++i) tokens->push_back({entry.ids[i], entry.lengths[i]});
+    for (size_t i = 0; i < entry.token_count; ++i)
+      tokens->push_back({entry.ids[i], entry.lengths[i]});
     return true;
   }
 
@@ -57,7 +59,9 @@ class WordCache {
       std::memcpy(&low, bytes, 8);
       std::memcpy(&high, bytes + 8, 8);
     }
-    friend bool operator==(const Key& a, const Key& b) { return a.low == b.low && a.high == b.high && a.size == b.size; }
+    friend bool operator==(const Key& a, const Key& b) {
+      return a.low == b.low && a.high == b.high && a.size == b.size;
+    }
     size_t Slot() const {
       const uint64_t mixed = (low ^ (high * 0x9E3779B97F4A7C15u) ^ size) * 0xD6E8FEB86659FD93u;
       return static_cast<size_t>(mixed >> 51);  // 13 bits.

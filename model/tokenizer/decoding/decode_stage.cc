@@ -1,5 +1,5 @@
-// Bytes that are held back may come from the prompt and from the stream: a character or an invalid part belongs to the prompt if
-// all its bytes do.
+// Bytes that are held back may come from the prompt and from the stream: a character or an invalid
+// part belongs to the prompt if all its bytes do.
 #include "model/tokenizer/decoding/decode_stage.h"
 
 #include <algorithm>
@@ -60,8 +60,9 @@ class ByteLevelStage : public DecodeStage {
       const Utf8Step step = StepUtf8(pending_, at);
       if (step.kind == Utf8Step::Kind::kIncomplete && !last) break;
       const bool valid = step.kind == Utf8Step::Kind::kValid;
-      writer.Append(valid ? absl::string_view(pending_).substr(at, step.length) : kReplacementCharacter,
-                    at + step.length <= prompt_bytes_);
+      writer.Append(
+          valid ? absl::string_view(pending_).substr(at, step.length) : kReplacementCharacter,
+          at + step.length <= prompt_bytes_);
       at += step.length;
       started_ = true;
     }
@@ -77,7 +78,8 @@ class ByteLevelStage : public DecodeStage {
 
 class ByteFallbackStage : public DecodeStage {
  public:
-  explicit ByteFallbackStage(int64_t max_held_bytes) : max_held_bytes_(static_cast<size_t>(max_held_bytes)) {}
+  explicit ByteFallbackStage(int64_t max_held_bytes)
+      : max_held_bytes_(static_cast<size_t>(max_held_bytes)) {}
 
   void Push(const DecodePiece& piece, Sink sink) override {
     const int byte = ByteOfToken(piece.text);
@@ -96,7 +98,8 @@ class ByteFallbackStage : public DecodeStage {
  private:
   void EndRun(Sink sink) {
     if (FindInvalidUtf8(run_) >= 0) {
-      for (size_t i = 0; i < run_.size(); ++i) sink({kReplacementCharacter, false, i < prompt_bytes_});
+      for (size_t i = 0; i < run_.size(); ++i)
+        sink({kReplacementCharacter, false, i < prompt_bytes_});
     } else {
       PieceWriter writer(/*continues=*/false, sink);
       for (size_t at = 0; at < run_.size();) {
@@ -146,7 +149,8 @@ class FuseStage : public DecodeStage {
 
 class ReplaceStage : public DecodeStage {
  public:
-  ReplaceStage(std::string pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
+  ReplaceStage(std::string pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
 
   void Push(const DecodePiece& piece, Sink sink) override {
     if (!absl::StrContains(piece.text, pattern_)) {
@@ -164,7 +168,8 @@ class ReplaceStage : public DecodeStage {
 
 class StripStage : public DecodeStage {
  public:
-  StripStage(std::string content, int64_t start, int64_t stop) : content_(std::move(content)), start_(start), stop_(stop) {}
+  StripStage(std::string content, int64_t start, int64_t stop)
+      : content_(std::move(content)), start_(start), stop_(stop) {}
 
   void Push(const DecodePiece& piece, Sink sink) override {
     if (!piece.continues) left_ = start_;
@@ -188,7 +193,8 @@ class MetaspaceStage : public DecodeStage {
       : replacement_(std::move(replacement)), in_first_(drop_in_first) {}
 
   void Push(const DecodePiece& piece, Sink sink) override {
-    const std::string text = absl::StrReplaceAll(piece.text, {{replacement_, in_first_ ? "" : " "}});
+    const std::string text =
+        absl::StrReplaceAll(piece.text, {{replacement_, in_first_ ? "" : " "}});
     in_first_ = false;
     sink({text, piece.continues, piece.from_prompt});
   }
@@ -217,7 +223,9 @@ int ByteOfToken(absl::string_view token) {
   int value = 0;
   for (const char c : token.substr(3, 2)) {
     if (!absl::ascii_isxdigit(static_cast<unsigned char>(c))) return -1;
-    value = value * 16 + (absl::ascii_isdigit(static_cast<unsigned char>(c)) ? c - '0' : absl::ascii_tolower(static_cast<unsigned char>(c)) - 'a' + 10);
+    value = value * 16 + (absl::ascii_isdigit(static_cast<unsigned char>(c))
+                              ? c - '0'
+                              : absl::ascii_tolower(static_cast<unsigned char>(c)) - 'a' + 10);
   }
   return value;
 }

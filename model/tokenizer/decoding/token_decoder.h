@@ -15,12 +15,13 @@
 
 namespace phyllo {
 
-// The description of a decoding pipeline, from which every stream makes its own stages. Immutable, thread-safe.
+// The description of a decoding pipeline, from which every stream makes its own stages. Immutable,
+// thread-safe.
 class TokenDecoder {
  public:
-  // Known types: Sequence, ByteLevel, ByteFallback, Fuse, Replace (of a string), Strip, Metaspace; JSON null puts a space
-  // between tokens. Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED (another type, by name; or a type that needs whole tokens
-  // behind one that joins them).
+  // Known types: Sequence, ByteLevel, ByteFallback, Fuse, Replace (of a string), Strip, Metaspace;
+  // JSON null puts a space between tokens. Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED
+  // (another type, by name; or a type that needs whole tokens behind one that joins them).
   static absl::StatusOr<std::unique_ptr<TokenDecoder>> FromJson(const nlohmann::json& component);
 
   // The stages of a new stream. `max_held_bytes`: see MakeByteFallbackStage.
@@ -48,7 +49,8 @@ class TokenDecoder {
   bool joined_ = false;  // A step so far joins tokens. Only while it is read.
 };
 
-// The decoding of one stream of tokens. Thread-compatible; independent of the decoder it was made from.
+// The decoding of one stream of tokens. Thread-compatible; independent of the decoder it was made
+// from.
 class DecodeStream {
  public:
   DecodeStream(const TokenDecoder& decoder, int64_t max_held_bytes);

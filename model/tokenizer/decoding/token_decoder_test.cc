@@ -37,7 +37,8 @@ TEST(TokenDecoderTest, ByteFallbackSpellsValidRuns) {
 }
 
 TEST(TokenDecoderTest, ByteFallbackReplacesInvalidRunByteByByte) {
-  EXPECT_EQ(Decode(kSentencePiece, {"a", "<0xC3>", "<0xA9>", "<0xFF>", "b"}), "a\uFFFD\uFFFD\uFFFDb");
+  EXPECT_EQ(Decode(kSentencePiece, {"a", "<0xC3>", "<0xA9>", "<0xFF>", "b"}),
+            "a\uFFFD\uFFFD\uFFFDb");
 }
 
 TEST(TokenDecoderTest, ByteLevelReplacesMaximalInvalidParts) {
@@ -46,13 +47,16 @@ TEST(TokenDecoderTest, ByteLevelReplacesMaximalInvalidParts) {
 
 TEST(TokenDecoderTest, MetaspaceDropsMarksOfFirstToken) {
   EXPECT_EQ(Decode(R"({"type": "Metaspace", "replacement": "▁"})", {"▁a", "▁b"}), "a b");
-  EXPECT_EQ(Decode(R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"})", {"▁a", "▁b"}), " a b");
+  EXPECT_EQ(Decode(R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"})",
+                   {"▁a", "▁b"}),
+            " a b");
 }
 
 TEST(TokenDecoderTest, NoDecoderJoinsWithSpaces) { EXPECT_EQ(Decode("null", {"a", "b"}), "a b"); }
 
 TEST(TokenDecoderTest, StripTakesBothEndsOfEachToken) {
-  EXPECT_EQ(Decode(R"({"type": "Strip", "content": "_", "start": 1, "stop": 2})", {"__a___", "_b"}), "_a_b");
+  EXPECT_EQ(Decode(R"({"type": "Strip", "content": "_", "start": 1, "stop": 2})", {"__a___", "_b"}),
+            "_a_b");
 }
 
 TEST(TokenDecoderTest, TokenBytesAreWithoutContext) {
@@ -63,13 +67,15 @@ TEST(TokenDecoderTest, TokenBytesAreWithoutContext) {
 }
 
 TEST(TokenDecoderTest, StagesThatNeedWholeTokensMustComeFirst) {
-  EXPECT_THAT(TokenDecoder::FromJson(nlohmann::json::parse(
-                  R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteFallback"}]})")),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("ByteFallback")));
+  EXPECT_THAT(
+      TokenDecoder::FromJson(nlohmann::json::parse(
+          R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteFallback"}]})")),
+      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("ByteFallback")));
 }
 
 TEST(TokenDecoderTest, UnknownTypeIsNamed) {
-  EXPECT_THAT(TokenDecoder::FromJson({{"type", "WordPiece"}}), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("WordPiece")));
+  EXPECT_THAT(TokenDecoder::FromJson({{"type", "WordPiece"}}),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("WordPiece")));
 }
 
 }  // namespace

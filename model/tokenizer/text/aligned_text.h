@@ -1,4 +1,5 @@
-// A text on its way through the normalizers, which remembers which bytes of the original each of its bytes came from.
+// A text on its way through the normalizers, which remembers which bytes of the original each of
+// its bytes came from.
 #ifndef PHYLLO_MODEL_TOKENIZER_TEXT_ALIGNED_TEXT_H_
 #define PHYLLO_MODEL_TOKENIZER_TEXT_ALIGNED_TEXT_H_
 
@@ -11,8 +12,9 @@
 
 namespace phyllo {
 
-// Either a view of the original (nothing was changed yet; costs nothing) or a buffer of its own, with one source range per
-// byte if alignment is tracked. Thread-compatible. The original must outlive it. Movable, not copyable.
+// Either a view of the original (nothing was changed yet; costs nothing) or a buffer of its own,
+// with one source range per byte if alignment is tracked. Thread-compatible. The original must
+// outlive it. Movable, not copyable.
 class AlignedText {
  public:
   // A view of `original`, which begins at byte `base` of the caller's text.
@@ -42,14 +44,19 @@ class AlignedText {
     return slice;
   }
 
-  // 0 only if the text begins where the caller's does. Where the original begins in the caller's text.
+  // 0 only if the text begins where the caller's does. Where the original begins in the caller's
+  // text.
   int64_t base() const { return base_; }
 
-  // Bytes [begin, end) of the caller's text from which bytes [begin, end) of view() came. REQUIRES: tracked, or unchanged.
+  // Bytes [begin, end) of the caller's text from which bytes [begin, end) of view() came. REQUIRES:
+  // tracked, or unchanged.
   ByteRange OriginalRange(size_t begin, size_t end) const {
-    if (is_original_) return {base_ + static_cast<int64_t>(begin), base_ + static_cast<int64_t>(end)};
+    if (is_original_)
+      return {base_ + static_cast<int64_t>(begin), base_ + static_cast<int64_t>(end)};
     if (begin < end) return {sources_[begin].begin, sources_[end - 1].end};
-    const int64_t at = begin < sources_.size() ? sources_[begin].begin : sources_.empty() ? base_ : sources_.back().end;
+    const int64_t at = begin < sources_.size() ? sources_[begin].begin
+                       : sources_.empty()      ? base_
+                                               : sources_.back().end;
     return {at, at};
   }
 
@@ -60,7 +67,8 @@ class AlignedText {
     for (size_t i = begin; i < end; ++i) sources_.push_back(source.OriginalRange(i, i + 1));
   }
 
-  // Appends `bytes`, all of which stand for bytes [begin, end) of `source` (an insertion if begin == end).
+  // Appends `bytes`, all of which stand for bytes [begin, end) of `source` (an insertion if begin
+  // == end).
   void AppendInstead(absl::string_view bytes, const AlignedText& source, size_t begin, size_t end) {
     buffer_.append(bytes.data(), bytes.size());
     if (tracked_) sources_.insert(sources_.end(), bytes.size(), source.OriginalRange(begin, end));

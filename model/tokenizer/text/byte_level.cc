@@ -10,7 +10,8 @@ namespace {
 constexpr int kAlphabetEnd = 256 + 68;  // One more than the largest character of the alphabet.
 
 constexpr bool StandsForItself(int byte) {
-  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
+  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) ||
+         (byte >= 0xAE && byte <= 0xFF);
 }
 
 struct Alphabet {

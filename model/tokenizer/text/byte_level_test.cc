@@ -24,7 +24,9 @@ TEST(ByteLevelTest, EveryByteHasItsOwnCharacter) {
   EXPECT_EQ(ByteLevelToBytes(BytesToByteLevel(all)), all);
 }
 
-TEST(ByteLevelTest, TokenOutsideAlphabetStandsForItself) { EXPECT_EQ(ByteLevelToBytes("<｜Ġ｜>"), "<｜Ġ｜>"); }
+TEST(ByteLevelTest, TokenOutsideAlphabetStandsForItself) {
+  EXPECT_EQ(ByteLevelToBytes("<｜Ġ｜>"), "<｜Ġ｜>");
+}
 
 }  // namespace
 }  // namespace phyllo

@@ -7,7 +7,8 @@ namespace phyllo {
 namespace {
 
 absl::Status WrongType(const char* key, absl::string_view expected, const nlohmann::json& value) {
-  return absl::InvalidArgumentError(absl::StrCat("field \"", key, "\" must be ", expected, ", is ", value.type_name()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("field \"", key, "\" must be ", expected, ", is ", value.type_name()));
 }
 
 }  // namespace
@@ -20,11 +21,13 @@ const nlohmann::json* FindField(const nlohmann::json& object, const char* key) {
 
 absl::StatusOr<std::string> StringField(const nlohmann::json& object, const char* key) {
   const nlohmann::json* value = FindField(object, key);
-  if (value == nullptr) return absl::InvalidArgumentError(absl::StrCat("field \"", key, "\" is missing"));
+  if (value == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("field \"", key, "\" is missing"));
   return StringFieldOr(object, key, "");
 }
 
-absl::StatusOr<std::string> StringFieldOr(const nlohmann::json& object, const char* key, absl::string_view fallback) {
+absl::StatusOr<std::string> StringFieldOr(const nlohmann::json& object, const char* key,
+                                          absl::string_view fallback) {
   const nlohmann::json* value = FindField(object, key);
   if (value == nullptr) return std::string(fallback);
   if (!value->is_string()) return WrongType(key, "a string", *value);
@@ -38,7 +41,8 @@ absl::StatusOr<bool> BoolFieldOr(const nlohmann::json& object, const char* key, 
   return value->get<bool>();
 }
 
-absl::StatusOr<int64_t> IntegerFieldOr(const nlohmann::json& object, const char* key, int64_t fallback) {
+absl::StatusOr<int64_t> IntegerFieldOr(const nlohmann::json& object, const char* key,
+                                       int64_t fallback) {
   const nlohmann::json* value = FindField(object, key);
   if (value == nullptr) return fallback;
   if (!value->is_number_integer()) return WrongType(key, "an integer", *value);
@@ -47,13 +51,15 @@ absl::StatusOr<int64_t> IntegerFieldOr(const nlohmann::json& object, const char*
 
 absl::StatusOr<std::string> ComponentType(const nlohmann::json& component) {
   if (!component.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat("a component must be an object, is ", component.type_name()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a component must be an object, is ", component.type_name()));
   }
   return StringField(component, "type");
 }
 
 absl::Status UnknownComponent(absl::string_view kind, absl::string_view type) {
-  return absl::UnimplementedError(absl::StrCat("tokenizer.json: ", kind, " of type \"", type, "\" is not supported"));
+  return absl::UnimplementedError(
+      absl::StrCat("tokenizer.json: ", kind, " of type \"", type, "\" is not supported"));
 }
 
 }  // namespace phyllo

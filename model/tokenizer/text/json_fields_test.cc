@@ -29,13 +29,17 @@ TEST(JsonFieldsTest, NullIsAbsent) {
 }
 
 TEST(JsonFieldsTest, WrongTypeNamesField) {
-  EXPECT_THAT(StringField(Example(), "i"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"i\"")));
-  EXPECT_THAT(BoolFieldOr(Example(), "s", true), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"s\"")));
-  EXPECT_THAT(IntegerFieldOr(Example(), "f", 0), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"f\"")));
+  EXPECT_THAT(StringField(Example(), "i"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"i\"")));
+  EXPECT_THAT(BoolFieldOr(Example(), "s", true),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"s\"")));
+  EXPECT_THAT(IntegerFieldOr(Example(), "f", 0),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"f\"")));
 }
 
 TEST(JsonFieldsTest, MissingStringIsError) {
-  EXPECT_THAT(StringField(Example(), "absent"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("absent")));
+  EXPECT_THAT(StringField(Example(), "absent"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("absent")));
 }
 
 TEST(JsonFieldsTest, ComponentMustBeObjectWithType) {

@@ -19,11 +19,16 @@ constexpr size_t kJitStackLimit = 16 * 1024 * 1024;
 // The body of a character class for an escape that PCRE2 reads differently; empty for all others.
 absl::string_view ClassBody(char escape) {
   switch (escape) {
-    case 's': return "\\p{White_Space}";
-    case 'd': return "\\p{Nd}";
-    case 'h': return "0-9a-fA-F";
-    case 'w': return "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
-    default: return "";
+    case 's':
+      return "\\p{White_Space}";
+    case 'd':
+      return "\\p{Nd}";
+    case 'h':
+      return "0-9a-fA-F";
+    case 'w':
+      return "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+    default:
+      return "";
   }
 }
 
@@ -52,7 +57,8 @@ absl::Status AppendEscape(char c, bool in_class, std::string* out) {
   } else if (c == 'D') {
     out->append("\\P{Nd}");
   } else {
-    return absl::UnimplementedError(absl::StrCat("\\", std::string(1, c), " inside a character class"));
+    return absl::UnimplementedError(
+        absl::StrCat("\\", std::string(1, c), " inside a character class"));
   }
   return absl::OkStatus();
 }
@@ -70,11 +76,14 @@ absl::StatusOr<std::string> TranslateOniguruma(absl::string_view pattern) {
       continue;
     }
     if (in_class) {
-      if (rest.substr(0, 2) == "&&") return absl::UnimplementedError("intersection (&&) of character classes");
-      if (c == '[' && rest.substr(0, 2) != "[:") return absl::UnimplementedError("a character class inside another");
+      if (rest.substr(0, 2) == "&&")
+        return absl::UnimplementedError("intersection (&&) of character classes");
+      if (c == '[' && rest.substr(0, 2) != "[:")
+        return absl::UnimplementedError("a character class inside another");
       if (rest.substr(0, 2) == "[:") {
         const size_t end = rest.find(":]");
-        if (end == absl::string_view::npos) return absl::UnimplementedError("an unterminated [: :] class");
+        if (end == absl::string_view::npos)
+          return absl::UnimplementedError("an unterminated [: :] class");
         absl::StrAppend(&out, rest.substr(0, end + 2));
         i += end + 1;
         continue;
@@ -127,8 +136,9 @@ Regex::~Regex() = default;
 absl::StatusOr<std::unique_ptr<Regex>> Regex::Compile(absl::string_view pattern) {
   absl::StatusOr<std::string> translated = TranslateOniguruma(pattern);
   if (!translated.ok()) {
-    return absl::Status(translated.status().code(), absl::StrCat("regular expression \"", pattern,
-                                                                 "\": not supported: ", translated.status().message()));
+    return absl::Status(translated.status().code(),
+                        absl::StrCat("regular expression \"", pattern,
+                                     "\": not supported: ", translated.status().message()));
   }
   int error = 0;
   PCRE2_SIZE offset = 0;
@@ -137,15 +147,17 @@ absl::StatusOr<std::unique_ptr<Regex>> Regex::Compile(absl::string_view pattern)
   impl->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated->data()), translated->size(),
                              PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, nullptr);
   if (impl->code == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("regular expression \"", pattern, "\": ", ErrorText(error), " at byte ",
-                                                   offset, " of \"", *translated, "\""));
+    return absl::InvalidArgumentError(absl::StrCat("regular expression \"", pattern,
+                                                   "\": ", ErrorText(error), " at byte ", offset,
+                                                   " of \"", *translated, "\""));
   }
   // Without JIT (memory that may not be executable) the interpreter gives the same matches, slower.
   impl->jit = pcre2_jit_compile(impl->code, PCRE2_JIT_COMPLETE) == 0;
   return absl::WrapUnique(new Regex(std::move(impl)));
 }
 
-absl::Status Regex::FindAll(absl::string_view subject, RegexScratch* scratch, std::vector<RegexMatch>* matches) const {
+absl::Status Regex::FindAll(absl::string_view subject, RegexScratch* scratch,
+                            std::vector<RegexMatch>* matches) const {
   const RegexScratch::Impl& work = *scratch->impl_;
   const auto* text = reinterpret_cast<PCRE2_SPTR>(subject.data());
   const auto match = impl_->jit ? pcre2_jit_match : pcre2_match;
@@ -153,10 +165,12 @@ absl::Status Regex::FindAll(absl::string_view subject, RegexScratch* scratch, st
   uint32_t options = PCRE2_NOTEMPTY;
   if (!impl_->jit) options |= PCRE2_NO_UTF_CHECK;
   while (start < subject.size()) {
-    const int result = match(impl_->code, text, subject.size(), start, options, work.match_data, work.context);
+    const int result =
+        match(impl_->code, text, subject.size(), start, options, work.match_data, work.context);
     if (result == PCRE2_ERROR_NOMATCH) break;
     if (result < 0) {
-      return absl::ResourceExhaustedError(absl::StrCat("regular expression of the tokenizer: ", ErrorText(result)));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("regular expression of the tokenizer: ", ErrorText(result)));
     }
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(work.match_data);
     // \K and lookbehind constructs may report an inverted or repeated range; it would not advance.

@@ -1,4 +1,5 @@
-// The regular expressions of tokenizer.json, which are written for Oniguruma (Ruby syntax), executed by PCRE2 with JIT.
+// The regular expressions of tokenizer.json, which are written for Oniguruma (Ruby syntax),
+// executed by PCRE2 with JIT.
 #ifndef PHYLLO_MODEL_TOKENIZER_TEXT_REGEX_H_
 #define PHYLLO_MODEL_TOKENIZER_TEXT_REGEX_H_
 
@@ -12,7 +13,8 @@
 
 namespace phyllo {
 
-// What one thread needs to match: the vector of offsets and a stack for the compiled code. Thread-compatible.
+// What one thread needs to match: the vector of offsets and a stack for the compiled code.
+// Thread-compatible.
 class RegexScratch {
  public:
   RegexScratch();
@@ -35,15 +37,16 @@ struct RegexMatch {
 // A compiled expression. Immutable, thread-safe.
 class Regex {
  public:
-  // Translates and compiles `pattern`. Errors: INVALID_ARGUMENT (does not compile), UNIMPLEMENTED (uses a construct of
-  // Oniguruma that PCRE2 would read as something else).
+  // Translates and compiles `pattern`. Errors: INVALID_ARGUMENT (does not compile), UNIMPLEMENTED
+  // (uses a construct of Oniguruma that PCRE2 would read as something else).
   static absl::StatusOr<std::unique_ptr<Regex>> Compile(absl::string_view pattern);
 
   ~Regex();
 
-  // Appends all matches in `subject` (valid UTF-8), left to right, not overlapping, none of them empty.
-  // Errors: RESOURCE_EXHAUSTED (the match needs more stack or steps than allowed).
-  absl::Status FindAll(absl::string_view subject, RegexScratch* scratch, std::vector<RegexMatch>* matches) const;
+  // Appends all matches in `subject` (valid UTF-8), left to right, not overlapping, none of them
+  // empty. Errors: RESOURCE_EXHAUSTED (the match needs more stack or steps than allowed).
+  absl::Status FindAll(absl::string_view subject, RegexScratch* scratch,
+                       std::vector<RegexMatch>* matches) const;
 
  private:
   struct Impl;
@@ -52,8 +55,9 @@ class Regex {
   const std::unique_ptr<Impl> impl_;
 };
 
-// The PCRE2 spelling of an Oniguruma pattern. PCRE2's \s, \w, \d and \h name other sets (\h: hexadecimal digits in Ruby) and are
-// spelled out; \p{..} is the same. Errors: UNIMPLEMENTED, naming the construct.
+// The PCRE2 spelling of an Oniguruma pattern. PCRE2's \s, \w, \d and \h name other sets (\h:
+// hexadecimal digits in Ruby) and are spelled out; \p{..} is the same. Errors: UNIMPLEMENTED,
+// naming the construct.
 absl::StatusOr<std::string> TranslateOniguruma(absl::string_view pattern);
 
 }  // namespace phyllo

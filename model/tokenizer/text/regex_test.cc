@@ -20,11 +20,14 @@ std::vector<std::string> Matches(absl::string_view pattern, absl::string_view su
   std::vector<RegexMatch> matches;
   EXPECT_THAT((*regex)->FindAll(subject, &scratch, &matches), IsOk());
   std::vector<std::string> texts;
-  for (const RegexMatch& match : matches) texts.emplace_back(subject.substr(match.begin, match.end - match.begin));
+  for (const RegexMatch& match : matches)
+    texts.emplace_back(subject.substr(match.begin, match.end - match.begin));
   return texts;
 }
 
-TEST(RegexTest, FindsAllMatchesInOrder) { EXPECT_THAT(Matches(R"(\p{L}+|\p{N})", "ab 12é"), ElementsAre("ab", "1", "2", "é")); }
+TEST(RegexTest, FindsAllMatchesInOrder) {
+  EXPECT_THAT(Matches(R"(\p{L}+|\p{N})", "ab 12é"), ElementsAre("ab", "1", "2", "é"));
+}
 
 TEST(RegexTest, SpaceIsWhiteSpaceProperty) {
   // U+0085 is white space, U+180E is not; PCRE2's own \s says otherwise of the latter.
@@ -35,15 +38,21 @@ TEST(RegexTest, SpaceIsWhiteSpaceProperty) {
 
 TEST(RegexTest, HIsHexadecimalDigit) { EXPECT_THAT(Matches(R"(\h+)", "1f g"), ElementsAre("1f")); }
 
-TEST(RegexTest, WordIncludesMarks) { EXPECT_THAT(Matches(R"(\w+)", "e\u0301a_1-"), ElementsAre("e\u0301a_1")); }
+TEST(RegexTest, WordIncludesMarks) {
+  EXPECT_THAT(Matches(R"(\w+)", "e\u0301a_1-"), ElementsAre("e\u0301a_1"));
+}
 
 TEST(RegexTest, CaselessGroupFoldsUnicode) {
   EXPECT_THAT(Matches(R"((?i:'s))", "'S '\u017F"), ElementsAre("'S", "'\u017F"));
 }
 
-TEST(RegexTest, LookaheadSeesRestOfSubject) { EXPECT_THAT(Matches(R"(\s+(?!\S)|\s+)", "   a"), ElementsAre("  ", " ")); }
+TEST(RegexTest, LookaheadSeesRestOfSubject) {
+  EXPECT_THAT(Matches(R"(\s+(?!\S)|\s+)", "   a"), ElementsAre("  ", " "));
+}
 
-TEST(RegexTest, RubyMultilineIsDotAll) { EXPECT_THAT(Matches("(?m:a.b)", "a\nb"), ElementsAre("a\nb")); }
+TEST(RegexTest, RubyMultilineIsDotAll) {
+  EXPECT_THAT(Matches("(?m:a.b)", "a\nb"), ElementsAre("a\nb"));
+}
 
 TEST(RegexTest, EmptyMatchesAreLeftOut) { EXPECT_THAT(Matches("a*", "baac"), ElementsAre("aa")); }
 
@@ -59,11 +68,13 @@ TEST(RegexTest, RejectsWhatDoesNotCompile) {
 }
 
 TEST(RegexTest, RejectsClassIntersection) {
-  EXPECT_THAT(Regex::Compile("[a-z&&[^x]]"), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("&&")));
+  EXPECT_THAT(Regex::Compile("[a-z&&[^x]]"),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("&&")));
 }
 
 TEST(RegexTest, RejectsNestedClass) {
-  EXPECT_THAT(Regex::Compile("[a[bc]]"), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("inside another")));
+  EXPECT_THAT(Regex::Compile("[a[bc]]"),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("inside another")));
 }
 
 TEST(RegexTest, ExhaustedStackIsError) {

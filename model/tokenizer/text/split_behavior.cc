@@ -14,7 +14,8 @@ struct Part {
 };
 
 // The matches and what lies between them, none empty.
-std::vector<Part> AllParts(size_t begin, size_t end, const std::vector<RegexMatch>& matches, bool invert) {
+std::vector<Part> AllParts(size_t begin, size_t end, const std::vector<RegexMatch>& matches,
+                           bool invert) {
   std::vector<Part> parts;
   size_t at = begin;
   for (const RegexMatch& match : matches) {
@@ -51,9 +52,10 @@ absl::StatusOr<SplitBehavior> ParseSplitBehavior(absl::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat("unknown split behavior \"", name, "\""));
 }
 
-void AppendSplit(size_t begin, size_t end, const std::vector<RegexMatch>& matches, bool invert, SplitBehavior behavior,
-                 std::vector<RegexMatch>* words) {
-  if (behavior == SplitBehavior::kIsolated) {  // The common case; matches and gaps are treated alike.
+void AppendSplit(size_t begin, size_t end, const std::vector<RegexMatch>& matches, bool invert,
+                 SplitBehavior behavior, std::vector<RegexMatch>* words) {
+  if (behavior ==
+      SplitBehavior::kIsolated) {  // The common case; matches and gaps are treated alike.
     size_t at = begin;
     for (const RegexMatch& match : matches) {
       if (at < begin + match.begin) words->push_back({at, begin + match.begin});
@@ -74,8 +76,10 @@ void AppendSplit(size_t begin, size_t end, const std::vector<RegexMatch>& matche
     const bool has_word = words->size() > first;
     bool extends = false;
     if (behavior == SplitBehavior::kRemoved && part.is_match) continue;
-    if (behavior == SplitBehavior::kContiguous) extends = has_word && part.is_match == previous_is_match;
-    if (behavior == SplitBehavior::kMergedWithPrevious) extends = has_word && part.is_match && !previous_is_match;
+    if (behavior == SplitBehavior::kContiguous)
+      extends = has_word && part.is_match == previous_is_match;
+    if (behavior == SplitBehavior::kMergedWithPrevious)
+      extends = has_word && part.is_match && !previous_is_match;
     if (extends) {
       words->back().end = part.range.end;
     } else {

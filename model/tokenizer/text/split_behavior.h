@@ -1,4 +1,5 @@
-// What becomes of the matches of a pattern when a text is split (tokenizers, SplitDelimiterBehavior).
+// What becomes of the matches of a pattern when a text is split (tokenizers,
+// SplitDelimiterBehavior).
 #ifndef PHYLLO_MODEL_TOKENIZER_TEXT_SPLIT_BEHAVIOR_H_
 #define PHYLLO_MODEL_TOKENIZER_TEXT_SPLIT_BEHAVIOR_H_
 
@@ -15,10 +16,11 @@ enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWith
 // From its name ("Removed", ...). Errors: INVALID_ARGUMENT.
 absl::StatusOr<SplitBehavior> ParseSplitBehavior(absl::string_view name);
 
-// Appends to `words` the pieces of bytes [begin, end) of a text, given the `matches` in it, whose offsets count from `begin`.
-// With `invert` what lies between the matches plays the part of the matches.
-void AppendSplit(size_t begin, size_t end, const std::vector<RegexMatch>& matches, bool invert, SplitBehavior behavior,
-                 std::vector<RegexMatch>* words);
+// Appends to `words` the pieces of bytes [begin, end) of a text, given the `matches` in it, whose
+// offsets count from `begin`. With `invert` what lies between the matches plays the part of the
+// matches.
+void AppendSplit(size_t begin, size_t end, const std::vector<RegexMatch>& matches, bool invert,
+                 SplitBehavior behavior, std::vector<RegexMatch>* words);
 
 }  // namespace phyllo
 

@@ -19,27 +19,34 @@ std::vector<std::string> Split(SplitBehavior behavior, bool invert = false) {
   std::vector<RegexMatch> words;
   AppendSplit(0, text.size(), matches, invert, behavior, &words);
   std::vector<std::string> result;
-  for (const RegexMatch& word : words) result.push_back(text.substr(word.begin, word.end - word.begin));
+  for (const RegexMatch& word : words)
+    result.push_back(text.substr(word.begin, word.end - word.begin));
   return result;
 }
 
 // The expected values are those of the documentation of tokenizers.
-TEST(SplitBehaviorTest, Removed) { EXPECT_THAT(Split(SplitBehavior::kRemoved), ElementsAre("the", "final", "countdown")); }
+TEST(SplitBehaviorTest, Removed) {
+  EXPECT_THAT(Split(SplitBehavior::kRemoved), ElementsAre("the", "final", "countdown"));
+}
 
 TEST(SplitBehaviorTest, Isolated) {
-  EXPECT_THAT(Split(SplitBehavior::kIsolated), ElementsAre("the", "-", "final", "-", "-", "countdown"));
+  EXPECT_THAT(Split(SplitBehavior::kIsolated),
+              ElementsAre("the", "-", "final", "-", "-", "countdown"));
 }
 
 TEST(SplitBehaviorTest, MergedWithPrevious) {
-  EXPECT_THAT(Split(SplitBehavior::kMergedWithPrevious), ElementsAre("the-", "final-", "-", "countdown"));
+  EXPECT_THAT(Split(SplitBehavior::kMergedWithPrevious),
+              ElementsAre("the-", "final-", "-", "countdown"));
 }
 
 TEST(SplitBehaviorTest, MergedWithNext) {
-  EXPECT_THAT(Split(SplitBehavior::kMergedWithNext), ElementsAre("the", "-final", "-", "-countdown"));
+  EXPECT_THAT(Split(SplitBehavior::kMergedWithNext),
+              ElementsAre("the", "-final", "-", "-countdown"));
 }
 
 TEST(SplitBehaviorTest, Contiguous) {
-  EXPECT_THAT(Split(SplitBehavior::kContiguous), ElementsAre("the", "-", "final", "--", "countdown"));
+  EXPECT_THAT(Split(SplitBehavior::kContiguous),
+              ElementsAre("the", "-", "final", "--", "countdown"));
 }
 
 TEST(SplitBehaviorTest, InvertedRemovedKeepsMatches) {
@@ -47,7 +54,8 @@ TEST(SplitBehaviorTest, InvertedRemovedKeepsMatches) {
 }
 
 TEST(SplitBehaviorTest, UnknownNameIsError) {
-  EXPECT_THAT(ParseSplitBehavior("Sideways"), StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("Sideways")));
+  EXPECT_THAT(ParseSplitBehavior("Sideways"),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("Sideways")));
 }
 
 }  // namespace

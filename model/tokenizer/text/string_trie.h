@@ -12,16 +12,18 @@
 
 namespace phyllo {
 
-// A byte trie. A scan of a text costs O(its length times the longest string of the set), and one table look-up for each byte
-// with which no string begins. Immutable once filled, then thread-safe.
+// A byte trie. A scan of a text costs O(its length times the longest string of the set), and one
+// table look-up for each byte with which no string begins. Immutable once filled, then thread-safe.
 class StringTrie {
  public:
   StringTrie() { first_.fill(-1); }
 
-  // Adds `text` (not empty) with a `value` >= 0. A string that is already there keeps its first value.
+  // Adds `text` (not empty) with a `value` >= 0. A string that is already there keeps its first
+  // value.
   void Insert(absl::string_view text, int32_t value);
 
-  // Calls `accept(value, length)` for the strings that begin at `at`, longest first, until it returns true.
+  // Calls `accept(value, length)` for the strings that begin at `at`, longest first, until it
+  // returns true.
   template <typename Accept>
   bool MatchAt(absl::string_view text, size_t at, Accept&& accept) const {
     int32_t node = first_[static_cast<unsigned char>(text[at])];

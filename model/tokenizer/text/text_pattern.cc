@@ -31,7 +31,8 @@ absl::StatusOr<TextPattern> TextPattern::FromRegex(absl::string_view expression)
 absl::Status TextPattern::FindAll(absl::string_view text, RegexScratch* scratch,
                                   std::vector<RegexMatch>* matches) const {
   if (regex_ != nullptr) return regex_->FindAll(text, scratch, matches);
-  for (size_t at = text.find(literal_); at != absl::string_view::npos; at = text.find(literal_, at + literal_.size())) {
+  for (size_t at = text.find(literal_); at != absl::string_view::npos;
+       at = text.find(literal_, at + literal_.size())) {
     matches->push_back({at, at + literal_.size()});
   }
   return absl::OkStatus();

@@ -18,13 +18,16 @@ namespace phyllo {
 class TextPattern {
  public:
   // From the field "pattern" of a component: {"String": s} or {"Regex": r}.
-  // Errors: INVALID_ARGUMENT (neither, an empty string, or the expression does not compile), UNIMPLEMENTED (see Regex).
+  // Errors: INVALID_ARGUMENT (neither, an empty string, or the expression does not compile),
+  // UNIMPLEMENTED (see Regex).
   static absl::StatusOr<TextPattern> FromJson(const nlohmann::json& component);
 
   static absl::StatusOr<TextPattern> FromRegex(absl::string_view expression);
 
-  // Appends all matches in `text`, left to right, not overlapping, none empty. Errors: see Regex::FindAll.
-  absl::Status FindAll(absl::string_view text, RegexScratch* scratch, std::vector<RegexMatch>* matches) const;
+  // Appends all matches in `text`, left to right, not overlapping, none empty. Errors: see
+  // Regex::FindAll.
+  absl::Status FindAll(absl::string_view text, RegexScratch* scratch,
+                       std::vector<RegexMatch>* matches) const;
 
   // The literal string; empty if the pattern is a regular expression.
   const std::string& literal() const { return literal_; }

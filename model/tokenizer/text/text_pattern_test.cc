@@ -18,21 +18,26 @@ size_t CountIn(const TextPattern& pattern, absl::string_view text) {
 }
 
 TEST(TextPatternTest, StringIsLiteral) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const TextPattern pattern, TextPattern::FromJson({{"pattern", {{"String", "a."}}}}));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const TextPattern pattern,
+                              TextPattern::FromJson({{"pattern", {{"String", "a."}}}}));
   EXPECT_EQ(CountIn(pattern, "a.aba.a"), 2u);
   EXPECT_EQ(pattern.literal(), "a.");
 }
 
 TEST(TextPatternTest, RegexIsExpression) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const TextPattern pattern, TextPattern::FromJson({{"pattern", {{"Regex", "a."}}}}));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const TextPattern pattern,
+                              TextPattern::FromJson({{"pattern", {{"Regex", "a."}}}}));
   EXPECT_EQ(CountIn(pattern, "a.aba"), 2u);
   EXPECT_EQ(pattern.literal(), "");
 }
 
 TEST(TextPatternTest, EmptyOrMissingPatternIsError) {
-  EXPECT_THAT(TextPattern::FromJson({{"pattern", {{"String", ""}}}}), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(TextPattern::FromJson({{"pattern", "a"}, {"type", "Split"}}), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(TextPattern::FromJson({{"type", "Split"}}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(TextPattern::FromJson({{"pattern", {{"String", ""}}}}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(TextPattern::FromJson({{"pattern", "a"}, {"type", "Split"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(TextPattern::FromJson({{"type", "Split"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

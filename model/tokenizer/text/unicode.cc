@@ -60,7 +60,8 @@ size_t PreviousCharacter(absl::string_view text, size_t end) {
 
 void AppendUtf8(char32_t code_point, std::string* text) {
   utf8proc_uint8_t buffer[4];
-  const utf8proc_ssize_t length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), buffer);
+  const utf8proc_ssize_t length =
+      utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), buffer);
   text->append(reinterpret_cast<const char*>(buffer), static_cast<size_t>(length));
 }
 
@@ -68,7 +69,8 @@ bool IsWhitespace(char32_t code_point) {
   if (code_point < 0x80) return code_point == ' ' || (code_point >= '\t' && code_point <= '\r');
   if (code_point == 0x85) return true;
   const utf8proc_category_t category = Category(code_point);
-  return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
+  return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
+         category == UTF8PROC_CATEGORY_ZP;
 }
 
 bool IsNumeric(char32_t code_point) {
@@ -93,7 +95,8 @@ bool IsMark(char32_t code_point) {
 
 bool IsWordCharacter(char32_t code_point) {
   const utf8proc_category_t category = Category(code_point);
-  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) || category == UTF8PROC_CATEGORY_PC;
+  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) ||
+         category == UTF8PROC_CATEGORY_PC;
 }
 
 }  // namespace phyllo

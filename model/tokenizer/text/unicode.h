@@ -1,4 +1,5 @@
-// UTF-8 and the few character classes that the components of tokenizer.json name. Classes come from utf8proc (Unicode 15).
+// UTF-8 and the few character classes that the components of tokenizer.json name. Classes come from
+// utf8proc (Unicode 15).
 #ifndef PHYLLO_MODEL_TOKENIZER_TEXT_UNICODE_H_
 #define PHYLLO_MODEL_TOKENIZER_TEXT_UNICODE_H_
 
@@ -16,8 +17,10 @@ inline constexpr absl::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U
 struct Utf8Step {
   enum class Kind {
     kValid,       // A character of `length` bytes.
-    kInvalid,     // The maximal invalid part (Unicode 15, section 3.9, "substitution of maximal subparts"): one U+FFFD.
-    kIncomplete,  // The string ends inside what may still become a character; `length` bytes of it are there.
+    kInvalid,     // The maximal invalid part (Unicode 15, section 3.9, "substitution of maximal
+                  // subparts"): one U+FFFD.
+    kIncomplete,  // The string ends inside what may still become a character; `length` bytes of it
+                  // are there.
   };
   Kind kind;
   int length;
@@ -39,16 +42,18 @@ inline int Utf8Length(char lead) {
 // The character that begins at `at` of valid UTF-8.
 char32_t CodePointAt(absl::string_view text, size_t at);
 
-// The offset at which the character before `end` begins. REQUIRES: 0 < end <= text.size(), valid UTF-8.
+// The offset at which the character before `end` begins. REQUIRES: 0 < end <= text.size(), valid
+// UTF-8.
 size_t PreviousCharacter(absl::string_view text, size_t end);
 
 void AppendUtf8(char32_t code_point, std::string* text);
 
-bool IsWhitespace(char32_t code_point);     // White_Space.
-bool IsNumeric(char32_t code_point);        // General category N.
-bool IsPunctuation(char32_t code_point);    // ASCII punctuation and general category P.
-bool IsMark(char32_t code_point);           // General category M.
-bool IsWordCharacter(char32_t code_point);  // Letters, marks, decimal and letter numbers, connector punctuation.
+bool IsWhitespace(char32_t code_point);   // White_Space.
+bool IsNumeric(char32_t code_point);      // General category N.
+bool IsPunctuation(char32_t code_point);  // ASCII punctuation and general category P.
+bool IsMark(char32_t code_point);         // General category M.
+bool IsWordCharacter(
+    char32_t code_point);  // Letters, marks, decimal and letter numbers, connector punctuation.
 
 }  // namespace phyllo
 

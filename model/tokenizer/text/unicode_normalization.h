@@ -8,7 +8,8 @@ namespace phyllo {
 
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 
-// The normalized form of `text` (valid UTF-8). O(n log n) whatever the text; returns it unchanged if nothing changes.
+// The normalized form of `text` (valid UTF-8). O(n log n) whatever the text; returns it unchanged
+// if nothing changes.
 AlignedText NormalizeUnicode(AlignedText text, NormalizationForm form);
 
 }  // namespace phyllo

@@ -33,11 +33,13 @@ TEST(UnicodeNormalizationTest, MarksAreReordered) {
 }
 
 TEST(UnicodeNormalizationTest, NormalizedTextIsUnchanged) {
-  for (const char* text : {"", "plain", "naïve 你好", "한국어"}) EXPECT_EQ(Normalize(text, NormalizationForm::kNfc), text);
+  for (const char* text : {"", "plain", "naïve 你好", "한국어"})
+    EXPECT_EQ(Normalize(text, NormalizationForm::kNfc), text);
 }
 
 TEST(UnicodeNormalizationTest, AlignsResultWithSource) {
-  const AlignedText text = NormalizeUnicode(AlignedText("ae\u0301b", 0, /*tracked=*/true), NormalizationForm::kNfc);
+  const AlignedText text =
+      NormalizeUnicode(AlignedText("ae\u0301b", 0, /*tracked=*/true), NormalizationForm::kNfc);
   EXPECT_EQ(text.OriginalRange(1, 3), (ByteRange{1, 4}));
   EXPECT_EQ(text.OriginalRange(3, 4), (ByteRange{4, 5}));
 }

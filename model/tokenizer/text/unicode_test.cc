@@ -27,8 +27,14 @@ TEST(UnicodeTest, InvalidPartIsMaximal) {
   ExpectStep("\xFF", Kind::kInvalid, 1);
   ExpectStep("\xC0\xAF", Kind::kInvalid, 1);
   ExpectStep("\xED\xA0\x80", Kind::kInvalid, 1);
-  ExpectStep("\xE4\xBD" "A", Kind::kInvalid, 2);
-  ExpectStep("\xF0\x9F\x98" "A", Kind::kInvalid, 3);
+  ExpectStep(
+      "\xE4\xBD"
+      "A",
+      Kind::kInvalid, 2);
+  ExpectStep(
+      "\xF0\x9F\x98"
+      "A",
+      Kind::kInvalid, 3);
   ExpectStep("\xF4\x90\x80\x80", Kind::kInvalid, 1);
 }
 
@@ -50,7 +56,8 @@ TEST(UnicodeTest, PreviousCharacterIsInverseOfLength) {
 }
 
 TEST(UnicodeTest, AppendsWhatCodePointReads) {
-  for (const char32_t c : {char32_t{'a'}, char32_t{0xE9}, char32_t{0x4F60}, char32_t{0x1F600}, char32_t{0x10FFFD}}) {
+  for (const char32_t c :
+       {char32_t{'a'}, char32_t{0xE9}, char32_t{0x4F60}, char32_t{0x1F600}, char32_t{0x10FFFD}}) {
     std::string text;
     AppendUtf8(c, &text);
     EXPECT_EQ(CodePointAt(text, 0), c);

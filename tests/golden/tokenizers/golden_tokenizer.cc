@@ -19,7 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool FolderExists(const std::string& folder) {
-  return std::ifstream(folder + "/cases.jsonl").good() || std::ifstream(folder + "/chat.jsonl").good();
+  return std::ifstream(folder + "/cases.jsonl").good() ||
+         std::ifstream(folder + "/chat.jsonl").good();
 }
 
 // The value of an environment variable, or "".
@@ -46,7 +47,8 @@ GoldenCase ToCase(const Json& line) {
   result.id = line["id"];
   result.text = line["text"];
   result.ids = line["ids"].get<std::vector<int32_t>>();
-  result.ids_special = line.contains("ids_special") ? line["ids_special"].get<std::vector<int32_t>>() : result.ids;
+  result.ids_special =
+      line.contains("ids_special") ? line["ids_special"].get<std::vector<int32_t>>() : result.ids;
   result.decoded = line.value("decoded", result.text);
   result.decoded_skip_special = line.value("decoded_skip_special", result.decoded);
   return result;
@@ -59,7 +61,8 @@ GoldenStream ToStream(const Json& line) {
   result.ids = line["ids"].get<std::vector<int32_t>>();
   for (const Json& bytes : line["token_bytes"]) {
     result.token_bytes.emplace_back();
-    if (bytes.is_string()) result.token_bytes.back() = absl::HexStringToBytes(bytes.get<std::string>());
+    if (bytes.is_string())
+      result.token_bytes.back() = absl::HexStringToBytes(bytes.get<std::string>());
   }
   result.decoded = line["decoded"];
   result.prefix_decoded = line["prefix_decoded"].get<std::vector<std::string>>();
@@ -82,7 +85,8 @@ GoldenChat ToChat(const Json& line) {
 }
 
 // tokenizer.json without the added tokens whose content is in `without`.
-absl::StatusOr<std::string> WithoutTokens(const std::string& tokenizer_json, const std::vector<std::string>& without) {
+absl::StatusOr<std::string> WithoutTokens(const std::string& tokenizer_json,
+                                          const std::vector<std::string>& without) {
   if (without.empty()) return tokenizer_json;
   nlohmann::json file = nlohmann::json::parse(tokenizer_json, nullptr, /*allow_exceptions=*/false);
   if (!file.is_object()) return absl::DataLossError("tokenizer.json is malformed");
@@ -101,14 +105,16 @@ std::string GoldenTokenizerFolder(const std::string& name) {
   // `bazel run` starts a program in its workspace; a test is told where that is.
   std::string inside = absl::StrCat("tests/golden/data/tokenizers/", name);
   if (!Environment("TEST_SRCDIR").empty()) {
-    inside = absl::StrCat(Environment("TEST_SRCDIR"), "/", Environment("TEST_WORKSPACE"), "/", inside);
+    inside =
+        absl::StrCat(Environment("TEST_SRCDIR"), "/", Environment("TEST_WORKSPACE"), "/", inside);
   }
   if (FolderExists(inside)) return inside;
   const std::string outside = absl::StrCat(Environment("PHYLLO_GOLDEN_DIR"), "/tokenizers/", name);
   return FolderExists(outside) ? outside : "";
 }
 
-absl::StatusOr<GoldenTokenizer> LoadGoldenTokenizer(const std::string& name, const std::string& vocabulary,
+absl::StatusOr<GoldenTokenizer> LoadGoldenTokenizer(const std::string& name,
+                                                    const std::string& vocabulary,
                                                     const std::vector<std::string>& without) {
   const std::string folder = GoldenTokenizerFolder(name);
   PHYLLO_ASSIGN_OR_RETURN(std::string tokenizer_json,

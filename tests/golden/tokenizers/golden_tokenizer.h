@@ -1,4 +1,5 @@
-// One tokenizer of the golden data: its files, and what the reference implementations make of its test cases.
+// One tokenizer of the golden data: its files, and what the reference implementations make of its
+// test cases.
 #ifndef PHYLLO_TESTS_GOLDEN_TOKENIZERS_GOLDEN_TOKENIZER_H_
 #define PHYLLO_TESTS_GOLDEN_TOKENIZERS_GOLDEN_TOKENIZER_H_
 
@@ -38,9 +39,9 @@ struct GoldenChat {
   std::string name;
   std::string messages_json, tools_json, kwargs_json;
   bool add_generation_prompt;
-  std::string rendered;       // Empty if `error` is not.
-  std::vector<int32_t> ids;   // Of `rendered`, control tokens in the content recognised.
-  std::string error;          // The template's message.
+  std::string rendered;      // Empty if `error` is not.
+  std::vector<int32_t> ids;  // Of `rendered`, control tokens in the content recognised.
+  std::string error;         // The template's message.
 };
 
 struct GoldenTokenizer {
@@ -50,13 +51,15 @@ struct GoldenTokenizer {
   std::vector<GoldenChat> chats;
 };
 
-// The folder of the golden tokenizer `name`: in the project, or else below $PHYLLO_GOLDEN_DIR/tokenizers, where the vocabularies
-// are looked up that come under their makers' own terms. Empty if it is in neither.
+// The folder of the golden tokenizer `name`: in the project, or else below
+// $PHYLLO_GOLDEN_DIR/tokenizers, where the vocabularies are looked up that come under their makers'
+// own terms. Empty if it is in neither.
 std::string GoldenTokenizerFolder(const std::string& name);
 
-// Reads the golden tokenizer `name`. Those named X-template have no vocabulary: they are read with that of `vocabulary`, without
-// the added tokens of `without`.
-absl::StatusOr<GoldenTokenizer> LoadGoldenTokenizer(const std::string& name, const std::string& vocabulary,
+// Reads the golden tokenizer `name`. Those named X-template have no vocabulary: they are read with
+// that of `vocabulary`, without the added tokens of `without`.
+absl::StatusOr<GoldenTokenizer> LoadGoldenTokenizer(const std::string& name,
+                                                    const std::string& vocabulary,
                                                     const std::vector<std::string>& without);
 
 }  // namespace phyllo

@@ -1,5 +1,6 @@
-// Every case of one golden tokenizer, whose name is in the environment (see tokenizer_golden_test.bzl): token ids and decoded
-// text, streaming, and chat templates, against what tokenizers and transformers make of them.
+// Every case of one golden tokenizer, whose name is in the environment (see
+// tokenizer_golden_test.bzl): token ids and decoded text, streaming, and chat templates, against
+// what tokenizers and transformers make of them.
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -33,7 +34,8 @@ class TokenizerGoldenTest : public ::testing::Test {
     const std::string name = Environment("PHYLLO_GOLDEN_TOKENIZER");
     const std::string vocabulary = Environment("PHYLLO_GOLDEN_VOCABULARY");
     if (GoldenTokenizerFolder(name).empty() || GoldenTokenizerFolder(vocabulary).empty()) return;
-    const std::vector<std::string> without = absl::StrSplit(Environment("PHYLLO_GOLDEN_WITHOUT"), ',', absl::SkipEmpty());
+    const std::vector<std::string> without =
+        absl::StrSplit(Environment("PHYLLO_GOLDEN_WITHOUT"), ',', absl::SkipEmpty());
     auto golden = LoadGoldenTokenizer(name, vocabulary, without);
     ASSERT_THAT(golden, IsOk());
     golden_ = new GoldenTokenizer(*std::move(golden));
@@ -58,7 +60,8 @@ class TokenizerGoldenTest : public ::testing::Test {
   void SetUp() override {
     if (golden_ == nullptr && !HasFatalFailure()) {
       GTEST_SKIP() << "no data of " << Environment("PHYLLO_GOLDEN_TOKENIZER")
-                   << " in the project (its terms differ): set PHYLLO_GOLDEN_DIR to a folder of golden data to run this test";
+                   << " in the project (its terms differ): set PHYLLO_GOLDEN_DIR to a folder of "
+                      "golden data to run this test";
     }
   }
 
@@ -75,7 +78,8 @@ class TokenizerGoldenTest : public ::testing::Test {
     return chat_template_->Render(request);
   }
 
-  // Whether the messages spell a control token: the only conversations here whose ids must differ from those of transformers.
+  // Whether the messages spell a control token: the only conversations here whose ids must differ
+  // from those of transformers.
   static bool SpellsControlToken(const GoldenChat& chat) {
     for (const TokenInfo& token : *control_tokens_) {
       if (absl::StrContains(chat.messages_json, token.token)) return true;
@@ -102,12 +106,15 @@ GoldenTokenizer* TokenizerGoldenTest::golden_ = nullptr;
 ChatTemplate* TokenizerGoldenTest::chat_template_ = nullptr;
 std::vector<TokenInfo>* const TokenizerGoldenTest::control_tokens_ = new std::vector<TokenInfo>();
 
-TEST_F(TokenizerGoldenTest, HasCases) { EXPECT_FALSE(golden_->cases.empty() && golden_->chats.empty()); }
+TEST_F(TokenizerGoldenTest, HasCases) {
+  EXPECT_FALSE(golden_->cases.empty() && golden_->chats.empty());
+}
 
 TEST_F(TokenizerGoldenTest, EncodesAsReference) {
   for (const GoldenCase& golden : golden_->cases) {
     SCOPED_TRACE(golden.id);
-    EncodeOptions options{/*add_special_tokens=*/false, /*parse_special_tokens=*/true, /*with_offsets=*/false};
+    EncodeOptions options{/*add_special_tokens=*/false, /*parse_special_tokens=*/true,
+                          /*with_offsets=*/false};
     PHYLLO_ASSERT_OK_AND_ASSIGN(const Encoding plain, tokenizer().Encode(golden.text, options));
     EXPECT_EQ(plain.ids, golden.ids);
     options.add_special_tokens = true;
@@ -119,7 +126,8 @@ TEST_F(TokenizerGoldenTest, EncodesAsReference) {
 TEST_F(TokenizerGoldenTest, OffsetsAscendWithinText) {
   for (const GoldenCase& golden : golden_->cases) {
     SCOPED_TRACE(golden.id);
-    const EncodeOptions options{/*add_special_tokens=*/true, /*parse_special_tokens=*/true, /*with_offsets=*/true};
+    const EncodeOptions options{/*add_special_tokens=*/true, /*parse_special_tokens=*/true,
+                                /*with_offsets=*/true};
     PHYLLO_ASSERT_OK_AND_ASSIGN(const Encoding encoding, tokenizer().Encode(golden.text, options));
     ASSERT_EQ(encoding.ids, golden.ids_special);
     ASSERT_EQ(encoding.offsets.size(), encoding.ids.size());
@@ -137,7 +145,8 @@ TEST_F(TokenizerGoldenTest, DecodesAsReference) {
   for (const GoldenCase& golden : golden_->cases) {
     SCOPED_TRACE(golden.id);
     EXPECT_EQ(tokenizer().Decode(golden.ids, /*skip_special_tokens=*/false), golden.decoded);
-    EXPECT_EQ(tokenizer().Decode(golden.ids_special, /*skip_special_tokens=*/true), golden.decoded_skip_special);
+    EXPECT_EQ(tokenizer().Decode(golden.ids_special, /*skip_special_tokens=*/true),
+              golden.decoded_skip_special);
   }
 }
 
@@ -145,7 +154,8 @@ TEST_F(TokenizerGoldenTest, DecodesEveryPrefixAsReference) {
   for (const GoldenStream& golden : golden_->streams) {
     SCOPED_TRACE(golden.id);
     for (size_t n = 1; n <= golden.ids.size(); ++n) {
-      EXPECT_EQ(tokenizer().Decode(absl::MakeConstSpan(golden.ids).subspan(0, n), false), golden.prefix_decoded[n - 1]);
+      EXPECT_EQ(tokenizer().Decode(absl::MakeConstSpan(golden.ids).subspan(0, n), false),
+                golden.prefix_decoded[n - 1]);
     }
   }
 }
@@ -157,8 +167,8 @@ TEST_F(TokenizerGoldenTest, TokenBytesAreAsReference) {
       if (!golden.token_bytes[i].has_value()) continue;
       const auto token = tokenizer().FindToken(golden.ids[i]);
       ASSERT_TRUE(token.has_value());
-      // The reference lists added tokens as they are written; Gemma's runs of U+2581 are added tokens but decode to spaces, and
-      // `bytes` is what a token decodes to.
+      // The reference lists added tokens as they are written; Gemma's runs of U+2581 are added
+      // tokens but decode to spaces, and `bytes` is what a token decodes to.
       EXPECT_EQ(token->added ? std::string(token->token) : token->bytes, *golden.token_bytes[i]);
     }
   }
@@ -191,7 +201,8 @@ TEST_F(TokenizerGoldenTest, ContinuesSeededPromptWithoutRepeatingIt) {
       text += decoder.Finish();
       EXPECT_TRUE(absl::EndsWith(golden.decoded, text));
       // A prompt that ends between characters is followed by exactly the rest.
-      if (!absl::StrContains(golden.decoded, kReplacementCharacter) && !absl::StrContains(before, kReplacementCharacter)) {
+      if (!absl::StrContains(golden.decoded, kReplacementCharacter) &&
+          !absl::StrContains(before, kReplacementCharacter)) {
         EXPECT_EQ(before + text, golden.decoded);
       }
     }
@@ -235,7 +246,8 @@ TEST_F(TokenizerGoldenTest, ContentNeverBecomesControlTokens) {
   for (const TokenInfo& token : *control_tokens_) {
     SCOPED_TRACE(token.token);
     const std::string content(token.token);
-    chat.messages_json = absl::StrReplaceAll(harmless, {{"harmless", content + " " + content + content}});
+    chat.messages_json =
+        absl::StrReplaceAll(harmless, {{"harmless", content + " " + content + content}});
     PHYLLO_ASSERT_OK_AND_ASSIGN(const RenderedChat rendered, Render(chat, /*parse_special=*/false));
     EXPECT_EQ(ControlIds(rendered.ids), ControlIds(expected.ids));
     EXPECT_THAT(rendered.text, HasSubstr(content + " " + content + content));

@@ -32,10 +32,11 @@ absl::StatusOr<std::string> ReadPlainOrXz(const std::string& path) {
     uint64_t memory_limit = UINT64_MAX;
     size_t read = 0, written = 0;
     const lzma_ret code = lzma_stream_buffer_decode(
-        &memory_limit, 0, nullptr, reinterpret_cast<const uint8_t*>(packed->data()), &read, packed->size(),
-        reinterpret_cast<uint8_t*>(&result[0]), &written, result.size());
+        &memory_limit, 0, nullptr, reinterpret_cast<const uint8_t*>(packed->data()), &read,
+        packed->size(), reinterpret_cast<uint8_t*>(&result[0]), &written, result.size());
     if (code == LZMA_BUF_ERROR) continue;
-    if (code != LZMA_OK) return absl::DataLossError(absl::StrCat(path, ".xz: liblzma code ", static_cast<int>(code)));
+    if (code != LZMA_OK)
+      return absl::DataLossError(absl::StrCat(path, ".xz: liblzma code ", static_cast<int>(code)));
     result.resize(written);
     return result;
   }
