@@ -1,0 +1,28 @@
+"""The golden models: a folder here and a test in //tests/golden for each."""
+
+GOLDEN_MODELS = [
+    "gpt2",
+    "gpt2-hub",
+    "llama-bias",
+    "llama-d256",
+    "llama-dynamic",
+    "llama-f16",
+    "llama-gqa",
+    "llama-linear",
+    "llama-mha",
+    "llama-mqa-headdim",
+    "llama-sharded",
+    "llama-yarn",
+    "llama-yarn-mscale",
+    "llama3-rope",
+    "minimind-seed",
+    "minimind-seed-yarn",
+    "minimind2",
+    "minimind2-yarn",
+    "minimind3",
+    "minimind3-pth",
+    "minimind3-yarn",
+    "qwen2",
+    "qwen3",
+    "stories260K",
+]
