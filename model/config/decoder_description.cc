@@ -63,13 +63,13 @@ void SetRmsNormAndRope(const ModelConfig& config, DecoderDescription& descriptio
   description.norm.kind = NormKind::kRmsNorm;
   description.norm.eps = static_cast<float>(config.rms_norm_eps);
   description.positions = PositionKind::kRope;
-  description.rope = config.rope_parameters;
-  for (LayerDescription& layer : description.layers) layer.attention.rope = true;
-  if (description.rope.rope_type == RopeType::kYarn) {
+  const RopeParameters& rope = config.rope_parameters;
+  description.ropes = {{.parameters = rope, .rotary_dim = config.head_dim}};
+  for (LayerDescription& layer : description.layers) layer.attention.rope = 0;
+  if (rope.rope_type == RopeType::kYarn) {
     // Qwen's model cards switch YaRN on without raising max_position_embeddings.
     constexpr double kMaxPositions = 1 << 30;
-    const double scaled = description.rope.factor *
-                          static_cast<double>(description.rope.original_max_position_embeddings);
+    const double scaled = rope.factor * static_cast<double>(rope.original_max_position_embeddings);
     description.max_position_embeddings = std::max(
         description.max_position_embeddings, static_cast<int64_t>(std::min(scaled, kMaxPositions)));
   }
@@ -95,7 +95,7 @@ void DescribeQwen2(const ModelConfig& config, DecoderDescription& description) {
 
 void DescribeQwen3(const ModelConfig& config, DecoderDescription& description) {
   DescribeLlama(config, description);
-  for (LayerDescription& layer : description.layers) layer.attention.qk_norm = true;
+  for (LayerDescription& layer : description.layers) layer.attention.qk_norm = QkNorm::kHead;
 }
 
 void DescribeGpt2(const ModelConfig& config, DecoderDescription& description) {

@@ -6,10 +6,13 @@
 //
 // The decoder, for hidden states x [n, d]:
 //   x = embed_tokens[ids] * embedding_scale (+ learned positions)
-//   for each layer: x += attention(norm(x)); x += feed_forward(norm(x))
-//   logits [n, v] = lm_head(norm(x))
-// A new family is a new description function and a weight-name map (weight_map.h), never a
-// subclass.
+//   for each layer, with r = residual_multiplier and every norm only where the layer has it:
+//     sequential: x += r * output_norm(attention(input_norm(x)))
+//                 x += r * output_norm(feed_forward(norm(x)))
+//     parallel:   x += r * (attention(input_norm(x)) + feed_forward(norm(x)))
+//   logits [n, v] = soft_cap(lm_head(final_norm(x)) / logits_divisor)
+// A new family is a new description and a weight-name map (weight_map.h), never a subclass and
+// never a branch on the family in the decoder.
 #ifndef PHYLLO_MODEL_CONFIG_DECODER_DESCRIPTION_H_
 #define PHYLLO_MODEL_CONFIG_DECODER_DESCRIPTION_H_
 
@@ -29,8 +32,34 @@ enum class NormKind {
 };
 
 enum class PositionKind {
-  kRope,     // q and k rotated inside attention, half-rotated form (pairs i, i + rotary_dim / 2)
+  kRope,     // q and k rotated inside attention
   kLearned,  // a table row added to the embedding
+};
+
+// Which elements of a head are rotated together.
+enum class RopeLayout {
+  kHalves,       // i and i + rotary_dim / 2: transformers' "rotate_half"
+  kInterleaved,  // 2 i and 2 i + 1: Llama's own code, MiniMind of the first generation
+};
+
+// Where the q and k of a layer are normalised, before RoPE.
+enum class QkNorm {
+  kNone,
+  kHead,        // each head over its head_dim, with one weight [head_dim] (Qwen3, Gemma 3)
+  kProjection,  // all heads together, with weights [h * hd] and [kv * hd] (OLMo 2)
+};
+
+// How the two halves of a layer are joined.
+enum class ResidualForm {
+  kSequential,  // the feed-forward sees the attention's result
+  kParallel,    // both see the layer's input (GPT-NeoX, Cohere)
+};
+
+// What stands behind the decoder layers.
+enum class HeadKind {
+  kLmHead,  // logits over the vocabulary
+  kLabels,  // score [num_labels, d]: classification, or regression with one label
+  kNone,    // the final hidden states themselves: an embedding model
 };
 
 enum class Activation {
@@ -46,7 +75,15 @@ absl::string_view ActivationName(Activation activation);
 struct NormDescription {
   NormKind kind = NormKind::kRmsNorm;
   float eps = 0.0f;
-  bool bias = false;  // LayerNorm's bias
+  bool bias = false;           // LayerNorm's bias
+  float weight_offset = 0.0f;  // is added to the stored weight: 1 in Gemma
+};
+
+// One way to rotate, which several layers share.
+struct RopeDescription {
+  RopeParameters parameters;
+  int64_t rotary_dim = 0;  // the leading elements of a head that are rotated: even, <= head_dim
+  RopeLayout layout = RopeLayout::kHalves;
 };
 
 // Attention of one layer. q_proj: [n, d] -> [n, h * hd]; k_proj, v_proj: [n, d] -> [n, kv * hd];
@@ -56,14 +93,27 @@ struct AttentionDescription {
   int64_t num_key_value_heads = 0;
   int64_t head_dim = 0;
   float scale = 0.0f;  // scores are q . k * scale
-  bool rope = false;   // rotate q and k of this layer
+  // The index in DecoderDescription::ropes; absent = q and k are not rotated (NoPE).
+  std::optional<int64_t> rope;
   // A query sees itself and the window - 1 keys before it; absent = all.
   std::optional<int64_t> sliding_window;
-  bool qk_norm = false;  // RMSNorm over head_dim of each head of q and of k, before RoPE
+  // Scores become soft_cap * tanh(scores / soft_cap), before the mask; 0 = as they are.
+  float soft_cap = 0.0f;
+  QkNorm qk_norm = QkNorm::kNone;  // RMSNorm, with eps and weight_offset of the model's norm
   bool q_bias = false;
   bool k_bias = false;
   bool v_bias = false;
   bool o_bias = false;
+};
+
+// Experts of one layer: a router [num_experts, d] chooses num_experts_per_tok of them for each row
+// by softmax over all experts' logits; their outputs are added with these probabilities. Shared
+// experts serve every row and are added with weight 1.
+struct ExpertsDescription {
+  int64_t num_experts = 0;
+  int64_t num_experts_per_tok = 0;  // 1 .. num_experts
+  bool norm_topk_prob = false;      // divide the chosen probabilities by their sum
+  int64_t num_shared_experts = 0;   // each of the same intermediate_size
 };
 
 // Feed-forward of one layer. Gated: down(act(gate(x)) * up(x)); plain: down(act(up(x))).
@@ -71,15 +121,22 @@ struct AttentionDescription {
 struct FeedForwardDescription {
   Activation activation = Activation::kSilu;
   bool gated = true;
-  int64_t intermediate_size = 0;
-  bool gate_bias = false;  // false if not gated
+  int64_t intermediate_size = 0;  // of each expert, if there are experts
+  bool gate_bias = false;         // false if not gated
   bool up_bias = false;
   bool down_bias = false;
+  std::optional<ExpertsDescription> experts;  // absent = one dense feed-forward
 };
 
 struct LayerDescription {
   AttentionDescription attention;
   FeedForwardDescription feed_forward;
+  ResidualForm residual = ResidualForm::kSequential;
+  bool input_norm = true;              // before attention
+  bool attention_output_norm = false;  // behind attention, before the residual add
+  // Before the feed-forward. Without it a parallel layer's feed-forward reads what attention reads.
+  bool feed_forward_norm = true;
+  bool feed_forward_output_norm = false;  // behind the feed-forward, before the residual add
 };
 
 // A plain value; immutable once it is made.
@@ -93,10 +150,15 @@ struct DecoderDescription {
   int64_t max_position_embeddings = 0;
   NormDescription norm;  // of every layer and the final one
   PositionKind positions = PositionKind::kRope;
-  RopeParameters rope;  // used if positions is kRope; rotary dimension = head_dim
+  std::vector<RopeDescription> ropes;  // at most two; empty if positions is kLearned
   float embedding_scale = 1.0f;
+  float residual_multiplier = 1.0f;  // of what a layer's halves add to the residual stream
+  HeadKind head = HeadKind::kLmHead;
+  int64_t num_labels = 0;            // rows of score, if head is kLabels
   bool tie_word_embeddings = false;  // lm_head is embed_tokens
   bool lm_head_bias = false;
+  float logits_divisor = 1.0f;   // logits are divided by it
+  float logits_soft_cap = 0.0f;  // then become soft_cap * tanh(logits / soft_cap); 0 = as they are
   std::vector<LayerDescription> layers;  // [num_hidden_layers]
 
   int64_t num_hidden_layers() const { return static_cast<int64_t>(layers.size()); }

@@ -38,8 +38,8 @@ TEST(DescribeDecoderTest, DescribesLlama) {
   EXPECT_EQ(description.positions, PositionKind::kRope);
   EXPECT_EQ(description.embedding_scale, 1.0f);
   for (const LayerDescription& layer : description.layers) {
-    EXPECT_TRUE(layer.attention.rope);
-    EXPECT_FALSE(layer.attention.qk_norm);
+    EXPECT_EQ(layer.attention.rope, 0);
+    EXPECT_EQ(layer.attention.qk_norm, QkNorm::kNone);
     EXPECT_EQ(layer.attention.scale, 0.25f);
     EXPECT_EQ(layer.attention.num_key_value_heads, 2);
     EXPECT_FALSE(layer.attention.q_bias || layer.attention.k_bias || layer.attention.v_bias ||
@@ -88,14 +88,14 @@ TEST(DescribeDecoderTest, GivesQwen3AndMinimind3QkNorm) {
   for (const ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kMinimind3}) {
     PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description,
                                 DescribeDecoder(Config(family)));
-    EXPECT_TRUE(description.layers[1].attention.qk_norm) << ModelFamilyName(family);
+    EXPECT_EQ(description.layers[1].attention.qk_norm, QkNorm::kHead) << ModelFamilyName(family);
   }
 }
 
 TEST(DescribeDecoderTest, GivesMinimind2NoQkNorm) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description,
                               DescribeDecoder(Config(ModelFamily::kMinimind2)));
-  EXPECT_FALSE(description.layers[0].attention.qk_norm);
+  EXPECT_EQ(description.layers[0].attention.qk_norm, QkNorm::kNone);
   EXPECT_EQ(description.norm.kind, NormKind::kRmsNorm);
 }
 
@@ -108,7 +108,7 @@ TEST(DescribeDecoderTest, DescribesGpt2) {
   EXPECT_TRUE(description.norm.bias);
   EXPECT_EQ(description.positions, PositionKind::kLearned);
   const LayerDescription& layer = description.layers[0];
-  EXPECT_FALSE(layer.attention.rope);
+  EXPECT_EQ(layer.attention.rope, std::nullopt);
   EXPECT_TRUE(layer.attention.q_bias && layer.attention.k_bias && layer.attention.v_bias &&
               layer.attention.o_bias);
   EXPECT_EQ(layer.feed_forward.activation, Activation::kGeluTanh);

@@ -93,7 +93,10 @@ std::string AttentionKind(const AttentionDescription& attention,
                      : kv_heads == 1   ? absl::StrCat("MQA ", heads, ":1")
                                        : absl::StrCat("GQA ", heads, ":", kv_heads);
   absl::StrAppend(&kind, " x ", attention.head_dim);
-  if (attention.rope) absl::StrAppend(&kind, ", RoPE ", RopeTypeName(description.rope.rope_type));
+  if (attention.rope.has_value()) {
+    absl::StrAppend(&kind, ", RoPE ",
+                    RopeTypeName(description.ropes[*attention.rope].parameters.rope_type));
+  }
   if (attention.sliding_window.has_value())
     absl::StrAppend(&kind, ", window ", *attention.sliding_window);
   return kind;
@@ -111,7 +114,7 @@ void AddAttention(const DecoderDescription& description, int64_t layer, SummaryB
               {WeightRole::kKProj, WeightRole::kKProjBias});
   builder.Add("v_proj", Linear(attention.v_bias), hidden, keys,
               {WeightRole::kVProj, WeightRole::kVProjBias});
-  if (attention.qk_norm) {
+  if (attention.qk_norm != QkNorm::kNone) {
     builder.Add("q_norm", "RMSNorm per head", queries, queries, {WeightRole::kQNorm});
     builder.Add("k_norm", "RMSNorm per head", keys, keys, {WeightRole::kKNorm});
   }
@@ -233,8 +236,8 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
                 {WeightRole::kInputNorm, WeightRole::kInputNormBias});
     AddAttention(description, layer, builder);
     builder.SetPart(layer, "");
-    builder.Add("post_attention_norm", norm, hidden, hidden,
-                {WeightRole::kPostAttentionNorm, WeightRole::kPostAttentionNormBias});
+    builder.Add("feed_forward_norm", norm, hidden, hidden,
+                {WeightRole::kFeedForwardNorm, WeightRole::kFeedForwardNormBias});
     AddFeedForward(description, layer, builder);
   }
   builder.SetPart(-1, "");

@@ -70,6 +70,8 @@ class WeightMapBuilder {
       case WeightRole::kUpProj:
       case WeightRole::kDownProj:
       case WeightRole::kLmHead:
+      case WeightRole::kRouter:
+      case WeightRole::kScore:
         return false;
       default:
         return true;
@@ -125,13 +127,13 @@ WeightMap BuildLlama(const DecoderDescription& description) {
            attention.k_bias);
     linear(WeightRole::kVProj, WeightRole::kVProjBias, "self_attn.v_proj", kv_rows, d,
            attention.v_bias);
-    if (attention.qk_norm) {
+    if (attention.qk_norm != QkNorm::kNone) {
       builder.Add(WeightRole::kQNorm, {"self_attn.q_norm.weight"}, attention.head_dim);
       builder.Add(WeightRole::kKNorm, {"self_attn.k_norm.weight"}, attention.head_dim);
     }
     linear(WeightRole::kOProj, WeightRole::kOProjBias, "self_attn.o_proj", d, q_rows,
            attention.o_bias);
-    norm(WeightRole::kPostAttentionNorm, "post_attention_layernorm");
+    norm(WeightRole::kFeedForwardNorm, "post_attention_layernorm");
     linear(WeightRole::kGateProj, WeightRole::kGateProjBias, "mlp.gate_proj", inner, d,
            feed_forward.gate_bias);
     linear(WeightRole::kUpProj, WeightRole::kUpProjBias, "mlp.up_proj", inner, d,
@@ -188,7 +190,7 @@ WeightMap BuildGpt2(const DecoderDescription& description) {
     gpt2.Conv1D(WeightRole::kKProj, WeightRole::kKProjBias, "attn.c_attn", d, d, d, 3 * d);
     gpt2.Conv1D(WeightRole::kVProj, WeightRole::kVProjBias, "attn.c_attn", d, d, 2 * d, 3 * d);
     gpt2.Conv1D(WeightRole::kOProj, WeightRole::kOProjBias, "attn.c_proj", d, d, 0, d);
-    gpt2.Norm(WeightRole::kPostAttentionNorm, WeightRole::kPostAttentionNormBias, "ln_2", d);
+    gpt2.Norm(WeightRole::kFeedForwardNorm, WeightRole::kFeedForwardNormBias, "ln_2", d);
     gpt2.Conv1D(WeightRole::kUpProj, WeightRole::kUpProjBias, "mlp.c_fc", inner, d, 0, inner);
     gpt2.Conv1D(WeightRole::kDownProj, WeightRole::kDownProjBias, "mlp.c_proj", d, inner, 0, d);
   }
@@ -232,10 +234,16 @@ absl::string_view WeightRoleName(WeightRole role) {
       return "o_proj";
     case WeightRole::kOProjBias:
       return "o_proj.bias";
-    case WeightRole::kPostAttentionNorm:
-      return "post_attention_norm";
-    case WeightRole::kPostAttentionNormBias:
-      return "post_attention_norm.bias";
+    case WeightRole::kAttentionOutputNorm:
+      return "attention_output_norm";
+    case WeightRole::kFeedForwardNorm:
+      return "feed_forward_norm";
+    case WeightRole::kFeedForwardNormBias:
+      return "feed_forward_norm.bias";
+    case WeightRole::kFeedForwardOutputNorm:
+      return "feed_forward_output_norm";
+    case WeightRole::kRouter:
+      return "router";
     case WeightRole::kGateProj:
       return "gate_proj";
     case WeightRole::kGateProjBias:
@@ -256,13 +264,15 @@ absl::string_view WeightRoleName(WeightRole role) {
       return "lm_head";
     case WeightRole::kLmHeadBias:
       return "lm_head.bias";
+    case WeightRole::kScore:
+      return "score";
   }
   return "unknown";
 }
 
-const WeightSpec* WeightMap::Find(WeightRole role, int64_t layer) const {
+const WeightSpec* WeightMap::Find(WeightRole role, int64_t layer, int64_t expert) const {
   for (const WeightSpec& spec : specs) {
-    if (spec.role == role && spec.layer == layer) return &spec;
+    if (spec.role == role && spec.layer == layer && spec.expert == expert) return &spec;
   }
   return nullptr;
 }

@@ -30,12 +30,15 @@ enum class WeightRole {
   kKProjBias,              // [kv * hd]
   kVProj,                  // [kv * hd, d]
   kVProjBias,              // [kv * hd]
-  kQNorm,                  // [hd]
-  kKNorm,                  // [hd]
+  kQNorm,                  // [hd], or [h * hd] with QkNorm::kProjection
+  kKNorm,                  // [hd], or [kv * hd] with QkNorm::kProjection
   kOProj,                  // [d, h * hd]
   kOProjBias,              // [d]
-  kPostAttentionNorm,      // [d], before the feed-forward
-  kPostAttentionNormBias,  // [d]
+  kAttentionOutputNorm,    // [d], behind attention
+  kFeedForwardNorm,        // [d], before the feed-forward
+  kFeedForwardNormBias,    // [d]
+  kFeedForwardOutputNorm,  // [d], behind the feed-forward
+  kRouter,                 // [num_experts, d]
   kGateProj,               // [intermediate_size, d]
   kGateProjBias,           // [intermediate_size]
   kUpProj,                 // [intermediate_size, d]
@@ -46,6 +49,7 @@ enum class WeightRole {
   kFinalNormBias,          // [d]
   kLmHead,                 // [v, d]; absent if tied
   kLmHeadBias,             // [v]
+  kScore,                  // [num_labels, d]
 };
 
 // The name for messages and tables, such as "q_proj".
@@ -55,6 +59,9 @@ absl::string_view WeightRoleName(WeightRole role);
 struct WeightSpec {
   WeightRole role = WeightRole::kEmbedTokens;
   int64_t layer = -1;  // 0-based; -1 outside the layers
+  // Of kGateProj, kUpProj, kDownProj in a layer with experts: 0 .. num_experts - 1, then the shared
+  // ones num_experts .. num_experts + num_shared_experts - 1. Else -1.
+  int64_t expert = -1;
   int64_t rows = 0;
   int64_t columns = 1;
 
@@ -80,7 +87,7 @@ struct WeightMap {
   std::vector<std::string> tied_names;
 
   // The spec of that role, or null.
-  const WeightSpec* Find(WeightRole role, int64_t layer = -1) const;
+  const WeightSpec* Find(WeightRole role, int64_t layer = -1, int64_t expert = -1) const;
 };
 
 WeightMap BuildWeightMap(const DecoderDescription& description);

@@ -50,15 +50,16 @@ void PrepareHeads(const StepContext& step, const LayerWeights& weights, MatrixVi
                   MatrixView<float> k) {
   const AttentionDescription& attention = weights.description.attention;
   const float eps = weights.input_norm.description.eps;
-  if (!attention.qk_norm && !attention.rope) return;
+  const bool qk_norm = attention.qk_norm != QkNorm::kNone;
+  if (!qk_norm && !attention.rope.has_value()) return;
   ForEachRowBlock(step.pool, q.rows, q.cols + k.cols, [&](int64_t begin, int64_t count) {
     const MatrixView<float> q_rows = q.SubRows(begin, count);
     const MatrixView<float> k_rows = k.SubRows(begin, count);
-    if (attention.qk_norm) {
+    if (qk_norm) {
       RmsNormHeads(step.kernels, q_rows, weights.q_norm, eps);
       RmsNormHeads(step.kernels, k_rows, weights.k_norm, eps);
     }
-    if (attention.rope) {
+    if (attention.rope.has_value()) {
       const MatrixView<const float> cos = step.activations.cos.SubRows(begin, count);
       const MatrixView<const float> sin = step.activations.sin.SubRows(begin, count);
       ApplyRope(step.kernels, q_rows, attention.head_dim, cos, sin);
@@ -123,7 +124,7 @@ void RunDecoderLayer(const StepContext& step, const LayerWeights& weights, const
                      MatrixView<float> hidden_states) {
   ApplyNorm(step, weights.input_norm, hidden_states, step.activations.normed);
   AddAttention(step, weights, kv_layer, hidden_states);
-  ApplyNorm(step, weights.post_attention_norm, hidden_states, step.activations.normed);
+  ApplyNorm(step, weights.feed_forward_norm, hidden_states, step.activations.normed);
   AddFeedForward(step, weights, hidden_states);
 }
 

@@ -196,9 +196,9 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
                           loader.LoadVector(Role::kKNorm, layer));
   PHYLLO_ASSIGN_OR_RETURN(PackedLinear o_proj,
                           loader.LoadLinear({{Role::kOProj, Role::kOProjBias}}, layer));
-  PHYLLO_ASSIGN_OR_RETURN(NormWeights post_attention_norm,
-                          loader.LoadNorm(description.norm, Role::kPostAttentionNorm,
-                                          Role::kPostAttentionNormBias, layer));
+  PHYLLO_ASSIGN_OR_RETURN(
+      NormWeights feed_forward_norm,
+      loader.LoadNorm(description.norm, Role::kFeedForwardNorm, Role::kFeedForwardNormBias, layer));
   std::vector<Part> gate_up;
   if (layer_description.feed_forward.gated)
     gate_up.push_back({Role::kGateProj, Role::kGateProjBias});
@@ -212,7 +212,7 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
                       .q_norm = q_norm,
                       .k_norm = k_norm,
                       .o_proj = std::move(o_proj),
-                      .post_attention_norm = post_attention_norm,
+                      .feed_forward_norm = feed_forward_norm,
                       .gate_up_proj = std::move(gate_up_proj),
                       .down_proj = std::move(down_proj)};
 }

@@ -35,7 +35,7 @@ struct LayerWeights {
   absl::Span<const float> q_norm;  // [hd], or empty
   absl::Span<const float> k_norm;  // [hd], or empty
   PackedLinear o_proj;             // [d, h * hd]
-  NormWeights post_attention_norm;
+  NormWeights feed_forward_norm;
   PackedLinear gate_up_proj;  // gate, up: [2 * intermediate_size, d]; if not gated only up:
                               // [intermediate_size, d]
   PackedLinear down_proj;     // [d, intermediate_size]

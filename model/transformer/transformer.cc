@@ -234,7 +234,7 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
   if (description.positions == PositionKind::kRope) {
     PHYLLO_ASSIGN_OR_RETURN(
         impl->rope,
-        RopeFrequencies::Create(description.rope, description.layers[0].attention.head_dim,
+        RopeFrequencies::Create(description.ropes[0].parameters, description.ropes[0].rotary_dim,
                                 description.max_position_embeddings));
   }
   const DecoderWeightsOptions weights_options = {

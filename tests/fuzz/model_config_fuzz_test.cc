@@ -25,10 +25,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const phyllo::ModelSummary summary =
       phyllo::SummarizeModel(*description, nullptr, phyllo::DType::kF32);
   PHYLLO_CHECK(summary.parameter_count > 0 && summary.weight_bytes == 4 * summary.parameter_count);
-  if (description->positions == phyllo::PositionKind::kRope) {
-    const auto rope = phyllo::RopeFrequencies::Create(description->rope, config->head_dim,
-                                                      config->max_position_embeddings);
-    PHYLLO_CHECK(!rope.ok() || rope->rotary_dim() == config->head_dim);
+  for (const phyllo::RopeDescription& rope : description->ropes) {
+    const auto frequencies = phyllo::RopeFrequencies::Create(rope.parameters, rope.rotary_dim,
+                                                             config->max_position_embeddings);
+    PHYLLO_CHECK(!frequencies.ok() || frequencies->rotary_dim() == rope.rotary_dim);
   }
   return 0;
 }

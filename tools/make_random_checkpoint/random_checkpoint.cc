@@ -53,7 +53,9 @@ Fill FillOf(WeightRole role) {
     case WeightRole::kInputNorm:
     case WeightRole::kQNorm:
     case WeightRole::kKNorm:
-    case WeightRole::kPostAttentionNorm:
+    case WeightRole::kAttentionOutputNorm:
+    case WeightRole::kFeedForwardNorm:
+    case WeightRole::kFeedForwardOutputNorm:
     case WeightRole::kFinalNorm:
       return Fill::kOne;
     case WeightRole::kInputNormBias:
@@ -61,7 +63,7 @@ Fill FillOf(WeightRole role) {
     case WeightRole::kKProjBias:
     case WeightRole::kVProjBias:
     case WeightRole::kOProjBias:
-    case WeightRole::kPostAttentionNormBias:
+    case WeightRole::kFeedForwardNormBias:
     case WeightRole::kGateProjBias:
     case WeightRole::kUpProjBias:
     case WeightRole::kDownProjBias:

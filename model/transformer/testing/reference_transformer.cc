@@ -86,11 +86,11 @@ double Act(Activation activation, double x) {
 void PrepareHead(const AttentionDescription& attention, double eps, const Vector& norm,
                  const RopeFrequencies* rope, absl::Span<const float> frequencies, int64_t position,
                  absl::Span<double> head) {
-  if (attention.qk_norm) {
+  if (attention.qk_norm != QkNorm::kNone) {
     const Vector normed = Norm(NormKind::kRmsNorm, eps, Vector(head.begin(), head.end()), norm, {});
     for (size_t j = 0; j < head.size(); ++j) head[j] = normed[j];
   }
-  if (!attention.rope) return;
+  if (!attention.rope.has_value()) return;
   const size_t half = frequencies.size();
   for (size_t i = 0; i < half; ++i) {
     const double angle = static_cast<double>(position) * frequencies[i];
@@ -175,9 +175,9 @@ absl::Status AddFeedForward(const DecoderDescription& description, const Weights
                             int64_t layer, Rows& x) {
   const FeedForwardDescription& feed_forward = description.layers[layer].feed_forward;
   using Role = WeightRole;
-  PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(Role::kPostAttentionNorm, layer));
+  PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(Role::kFeedForwardNorm, layer));
   PHYLLO_ASSIGN_OR_RETURN(const Vector norm_bias,
-                          weights.Column(Role::kPostAttentionNormBias, layer));
+                          weights.Column(Role::kFeedForwardNormBias, layer));
   PHYLLO_ASSIGN_OR_RETURN(const Rows gate_proj, weights.Matrix(Role::kGateProj, layer));
   PHYLLO_ASSIGN_OR_RETURN(const Vector gate_bias, weights.Column(Role::kGateProjBias, layer));
   PHYLLO_ASSIGN_OR_RETURN(const Rows up_proj, weights.Matrix(Role::kUpProj, layer));
@@ -219,9 +219,10 @@ absl::StatusOr<std::vector<double>> ComputeReferenceLogits(const DecoderDescript
   const AttentionDescription& attention = description.layers[0].attention;
   std::vector<RopeFrequencies> rope;  // one or none
   if (description.positions == PositionKind::kRope) {
-    PHYLLO_ASSIGN_OR_RETURN(RopeFrequencies frequencies,
-                            RopeFrequencies::Create(description.rope, attention.head_dim,
-                                                    description.max_position_embeddings));
+    PHYLLO_ASSIGN_OR_RETURN(
+        RopeFrequencies frequencies,
+        RopeFrequencies::Create(description.ropes[0].parameters, attention.head_dim,
+                                description.max_position_embeddings));
     rope.push_back(std::move(frequencies));
   }
   PHYLLO_ASSIGN_OR_RETURN(Rows x, EmbedTokens(description, weights, token_ids));

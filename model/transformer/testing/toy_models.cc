@@ -39,7 +39,7 @@ std::string Gpt2(absl::string_view more) {
 float RandomValue(const WeightSpec& spec, std::mt19937& random) {
   std::normal_distribution<float> normal(0.0f, 1.0f);
   const bool norm = spec.role == WeightRole::kInputNorm ||
-                    spec.role == WeightRole::kPostAttentionNorm ||
+                    spec.role == WeightRole::kFeedForwardNorm ||
                     spec.role == WeightRole::kFinalNorm || spec.role == WeightRole::kQNorm ||
                     spec.role == WeightRole::kKNorm;
   if (norm) return 1.0f + 0.2f * normal(random);
