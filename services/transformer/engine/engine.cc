@@ -18,29 +18,6 @@
 namespace phyllo {
 namespace {
 
-absl::Status CheckOption(absl::string_view name, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " is ", value, ", must be in [", low, ", ", high, "]"));
-}
-
-absl::Status CheckOptions(const EngineOptions& options, const StepModelSizes& sizes) {
-  constexpr int64_t kUnlimited = int64_t{1} << 40;
-  PHYLLO_RETURN_IF_ERROR(
-      CheckOption("max_prefill_rows", options.max_prefill_rows, 1, sizes.max_rows));
-  PHYLLO_RETURN_IF_ERROR(CheckOption("max_sequences", options.max_sequences, 1, sizes.max_rows));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckOption("max_waiting_sequences", options.max_waiting_sequences, 0, kUnlimited));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckOption("max_waiting_tokens", options.max_waiting_tokens, 1, kUnlimited));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckOption("max_unread_entries", options.max_unread_entries, 1, kUnlimited));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckOption("max_sequence_length", options.max_sequence_length.value_or(1), 1, kUnlimited));
-  return options.now != nullptr ? absl::OkStatus()
-                                : absl::InvalidArgumentError("the engine needs a clock");
-}
-
 absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
   return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", limit, " is ", value));
 }
@@ -49,7 +26,7 @@ absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(StepModel& model, EngineOptions options) {
   const StepModelSizes& sizes = model.sizes();
-  PHYLLO_RETURN_IF_ERROR(CheckOptions(options, sizes));
+  PHYLLO_RETURN_IF_ERROR(ValidateEngineOptions(options, sizes));
   const int64_t cache_tokens = model.page_allocator().page_count() * sizes.page_size;
   SequenceLimits limits = {
       .vocab_size = sizes.vocab_size,

@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "model/sampling/sampler.h"
+#include "services/transformer/engine/engine_options.h"
 #include "services/transformer/engine/scheduler.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
@@ -26,36 +27,6 @@
 #include "services/transformer/engine/step_model.h"
 
 namespace phyllo {
-
-// What happened in one step.
-struct StepReport {
-  absl::Duration duration = absl::ZeroDuration();
-  int64_t prefill_row_count = 0;
-  int64_t decode_row_count = 0;
-  int64_t preempted_count = 0;
-};
-
-// Is told of every step and of every end. Called on the step thread, which it must not hold up.
-class EngineObserver {
- public:
-  virtual ~EngineObserver() = default;
-  virtual void OnStep(const StepReport& report) = 0;
-  virtual void OnFinished(const SequenceResult& result) = 0;
-};
-
-struct EngineOptions {
-  int64_t max_prefill_rows = 128;       // prompt rows of one step, in [1, max_rows of the model]
-  int64_t max_sequences = 64;           // in the batch, in [1, max_rows of the model]
-  int64_t max_waiting_sequences = 256;  // >= 0, new ones beyond are refused
-  int64_t max_waiting_tokens = 65536;   // of them together, >= 1
-  int64_t max_unread_entries = 65536;   // of an outbox, see there
-  absl::Duration max_rows_wait = absl::Seconds(60);  // how long rows that were asked for may take
-  std::optional<int64_t> max_sequence_length =
-      std::nullopt;                           // less than model and cache admit, >= 1
-  std::vector<int32_t> eos_token_ids = {};    // end-of-sequence ids of the model
-  std::function<absl::Time()> now = nullptr;  // monotonic; any origin
-  EngineObserver* observer = nullptr;         // borrowed, may be null
-};
 
 // The load, as of the end of the last step or later.
 struct EngineStats {

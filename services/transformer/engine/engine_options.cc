@@ -1,0 +1,37 @@
+#include "services/transformer/engine/engine_options.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "model/base/status_macros.h"
+
+namespace phyllo {
+namespace {
+
+absl::Status CheckOption(absl::string_view name, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", value, ", must be in [", low, ", ", high, "]"));
+}
+
+}  // namespace
+
+absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModelSizes& sizes) {
+  constexpr int64_t kUnlimited = int64_t{1} << 40;
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_prefill_rows", options.max_prefill_rows, 1, sizes.max_rows));
+  PHYLLO_RETURN_IF_ERROR(CheckOption("max_sequences", options.max_sequences, 1, sizes.max_rows));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_waiting_sequences", options.max_waiting_sequences, 0, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_waiting_tokens", options.max_waiting_tokens, 1, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_unread_entries", options.max_unread_entries, 1, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_sequence_length", options.max_sequence_length.value_or(1), 1, kUnlimited));
+  return options.now != nullptr ? absl::OkStatus()
+                                : absl::InvalidArgumentError("the engine needs a clock");
+}
+
+}  // namespace phyllo

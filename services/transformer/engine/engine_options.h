@@ -1,0 +1,52 @@
+// What an engine is made with: its bounds, its clock, and who is told of its steps.
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_OPTIONS_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_OPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "services/transformer/engine/sequence_outbox.h"
+#include "services/transformer/engine/step_model.h"
+
+namespace phyllo {
+
+// What happened in one step.
+struct StepReport {
+  absl::Duration duration = absl::ZeroDuration();
+  int64_t prefill_row_count = 0;
+  int64_t decode_row_count = 0;
+  int64_t preempted_count = 0;
+};
+
+// Is told of every step and of every end. Called on the step thread, which it must not hold up.
+class EngineObserver {
+ public:
+  virtual ~EngineObserver() = default;
+  virtual void OnStep(const StepReport& report) = 0;
+  virtual void OnFinished(const SequenceResult& result) = 0;
+};
+
+struct EngineOptions {
+  int64_t max_prefill_rows = 128;       // prompt rows of one step, in [1, max_rows of the model]
+  int64_t max_sequences = 64;           // in the batch, in [1, max_rows of the model]
+  int64_t max_waiting_sequences = 256;  // >= 0, new ones beyond are refused
+  int64_t max_waiting_tokens = 65536;   // of them together, >= 1
+  int64_t max_unread_entries = 65536;   // of an outbox, see there
+  absl::Duration max_rows_wait = absl::Seconds(60);  // how long rows that were asked for may take
+  std::optional<int64_t> max_sequence_length =
+      std::nullopt;                           // less than model and cache admit, >= 1
+  std::vector<int32_t> eos_token_ids = {};    // end-of-sequence ids of the model
+  std::function<absl::Time()> now = nullptr;  // monotonic; any origin
+  EngineObserver* observer = nullptr;         // borrowed, may be null
+};
+
+// INVALID_ARGUMENT naming the option that is out of range, its value and the range.
+absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModelSizes& sizes);
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_OPTIONS_H_
