@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -173,47 +174,84 @@ void PackedLinear::ForwardAdd(const LinearInput& x, MatrixView<float> y, ThreadP
   Run(x, y, /*add=*/true, pool, scratch);
 }
 
+void PackedLinear::ForwardAll(absl::Span<LinearProduct> products, ThreadPool& pool,
+                              LinearScratch& scratch) {
+  PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
+  int64_t task_count = 0;
+  for (LinearProduct& product : products) {
+    product.linear->CheckShapes(product.x, product.y);
+    product.first_task = task_count;
+    task_count += product.linear->CutIntoTasks(product.x.rows, pool.num_threads()).count;
+  }
+  pool.ParallelFor(task_count, [&](int64_t task, int worker) {
+    // The last product that begins at or before the task; those without rows have no tasks.
+    const LinearProduct& product = *std::prev(
+        std::upper_bound(products.begin(), products.end(), task,
+                         [](int64_t t, const LinearProduct& p) { return t < p.first_task; }));
+    const Tasks tasks = product.linear->CutIntoTasks(product.x.rows, pool.num_threads());
+    product.linear->RunTask(tasks, task - product.first_task, product.x, product.y, /*add=*/false,
+                            scratch, worker);
+  });
+}
+
 int64_t PackedLinear::packed_bytes() const {
   return NumPanels(out_features_) * kernels_->panel_bytes() +
          static_cast<int64_t>(bias_.size() * sizeof(float));
 }
 
-void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool,
-                       LinearScratch& scratch) const {
+void PackedLinear::CheckShapes(const LinearInput& x, MatrixView<float> y) const {
   PHYLLO_CHECK(x.precision == precision_ && x.cols == in_features_ && y.rows == x.rows &&
                y.cols == out_features_);
-  PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
-  if (x.rows == 0) return;
+}
+
+PackedLinear::Tasks PackedLinear::CutIntoTasks(int64_t rows, int num_threads) const {
   // A task is a range of panels and a range of rows. Few rows: whole rows, and as many panels as
   // make a task worth claiming. Many rows: one panel, which stays in the second-level cache while
   // the rows pass by.
   const int64_t num_panels = NumPanels(out_features_);
   const int64_t panels_per_task =
-      x.rows <= kLinearRowBlock ? std::max<int64_t>(1, kMinTaskBytes / kernels_->panel_bytes()) : 1;
+      rows <= kLinearRowBlock ? std::max<int64_t>(1, kMinTaskBytes / kernels_->panel_bytes()) : 1;
   const int64_t panel_groups = CeilDiv(num_panels, panels_per_task);
   const int64_t rows_per_task =
-      panel_groups >= 8 * pool.num_threads() ? kLinearTaskRows : kFewPanelsTaskRows;
-  const int64_t row_groups = CeilDiv(x.rows, rows_per_task);
-  pool.ParallelFor(panel_groups * row_groups, [&](int64_t task, int worker) {
-    const int64_t panel_begin = task / row_groups * panels_per_task;
-    const int64_t panel_end = std::min(num_panels, panel_begin + panels_per_task);
-    const int64_t row_begin = task % row_groups * rows_per_task;
-    const int64_t rows = std::min(rows_per_task, x.rows - row_begin);
-    // With one chunk a tile is used as soon as it is done, while it is in the first-level cache.
-    const int64_t step = kernels_->num_chunks() == 1 ? kLinearRowBlock : rows_per_task;
-    for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
-      const int64_t column = panel * kLinearPanel;
-      const int64_t columns = std::min(kLinearPanel, out_features_ - column);
-      for (int64_t row = row_begin; row < row_begin + rows; row += step) {
-        const int64_t count = std::min(step, row_begin + rows - row);
-        float* const tile = scratch.Tile(worker);
-        MultiplyPanel(x.SubRows(row, count), panel, tile, scratch.Scratchpad(worker));
-        const MatrixView<float> target = y.SubRows(row, count).SubCols(column, columns);
-        (add ? AddRows : StoreRows)(tile, bias_.data() + column, columns, target);
-      }
-    }
-    LinearKernelSet::Leave();
+      panel_groups >= 8 * num_threads ? kLinearTaskRows : kFewPanelsTaskRows;
+  const int64_t row_groups = CeilDiv(rows, rows_per_task);
+  return {.panels_per_task = panels_per_task,
+          .rows_per_task = rows_per_task,
+          .row_groups = row_groups,
+          .count = panel_groups * row_groups};
+}
+
+void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool,
+                       LinearScratch& scratch) const {
+  CheckShapes(x, y);
+  PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
+  const Tasks tasks = CutIntoTasks(x.rows, pool.num_threads());
+  pool.ParallelFor(tasks.count, [&](int64_t task, int worker) {
+    RunTask(tasks, task, x, y, add, scratch, worker);
   });
+}
+
+void PackedLinear::RunTask(const Tasks& tasks, int64_t task, const LinearInput& x,
+                           MatrixView<float> y, bool add, LinearScratch& scratch,
+                           int worker) const {
+  const int64_t panel_begin = task / tasks.row_groups * tasks.panels_per_task;
+  const int64_t panel_end = std::min(NumPanels(out_features_), panel_begin + tasks.panels_per_task);
+  const int64_t row_begin = task % tasks.row_groups * tasks.rows_per_task;
+  const int64_t row_end = std::min(x.rows, row_begin + tasks.rows_per_task);
+  // With one chunk a tile is used as soon as it is done, while it is in the first-level cache.
+  const int64_t step = kernels_->num_chunks() == 1 ? kLinearRowBlock : tasks.rows_per_task;
+  for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
+    const int64_t column = panel * kLinearPanel;
+    const int64_t columns = std::min(kLinearPanel, out_features_ - column);
+    for (int64_t row = row_begin; row < row_end; row += step) {
+      const int64_t count = std::min(step, row_end - row);
+      float* const tile = scratch.Tile(worker);
+      MultiplyPanel(x.SubRows(row, count), panel, tile, scratch.Scratchpad(worker));
+      const MatrixView<float> target = y.SubRows(row, count).SubCols(column, columns);
+      (add ? AddRows : StoreRows)(tile, bias_.data() + column, columns, target);
+    }
+  }
+  LinearKernelSet::Leave();
 }
 
 void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, float* tile,

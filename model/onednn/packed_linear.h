@@ -34,6 +34,16 @@ struct WeightSlice {
   int64_t stride = 0;  // elements between stored rows; 0 for dense
 };
 
+class PackedLinear;
+
+// One product of PackedLinear::ForwardAll. Borrowed.
+struct LinearProduct {
+  const PackedLinear* linear = nullptr;  // not null
+  LinearInput x;                         // [m, in_features]
+  MatrixView<float> y;                   // [m, out_features]
+  int64_t first_task = 0;                // set by ForwardAll
+};
+
 // A linear layer y = x · Wᵀ + bias with its weights packed once in the order the kernels read them.
 //   x [m, in_features] in `precision`, W [out_features, in_features], y [m, out_features] f32.
 // Several checkpoint tensors that share x (q, k and v; gate and up) are packed behind each other
@@ -87,6 +97,13 @@ class PackedLinear {
   void ForwardAdd(const LinearInput& x, MatrixView<float> y, ThreadPool& pool,
                   LinearScratch& scratch) const;
 
+  // Forward of every product, the same bits, with all their work shared out over the threads at
+  // once: for many small products (the experts of a layer) of which none would keep all threads
+  // busy. Requires of each what Forward requires, and that no y overlaps another. Allocates
+  // nothing.
+  static void ForwardAll(absl::Span<LinearProduct> products, ThreadPool& pool,
+                         LinearScratch& scratch);
+
   int64_t in_features() const { return in_features_; }
   int64_t out_features() const { return out_features_; }
   Precision precision() const { return precision_; }
@@ -98,8 +115,20 @@ class PackedLinear {
   PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels, std::byte* weights,
                absl::Span<float> bias);
 
+  // How a product is cut into tasks: ranges of panels times ranges of rows.
+  struct Tasks {
+    int64_t panels_per_task;
+    int64_t rows_per_task;
+    int64_t row_groups;
+    int64_t count;
+  };
+  void CheckShapes(const LinearInput& x, MatrixView<float> y) const;
+  Tasks CutIntoTasks(int64_t rows, int num_threads) const;
+
   void Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool,
            LinearScratch& scratch) const;
+  void RunTask(const Tasks& tasks, int64_t task, const LinearInput& x, MatrixView<float> y,
+               bool add, LinearScratch& scratch, int worker) const;
   // tile [x.rows, kLinearPanel] = x · (panel of W)ᵀ, for at most kLinearTaskRows rows.
   void MultiplyPanel(const LinearInput& x, int64_t panel, float* tile, void* scratchpad) const;
 

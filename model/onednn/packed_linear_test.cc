@@ -1,8 +1,10 @@
 #include "model/onednn/packed_linear.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <random>
@@ -290,6 +292,31 @@ TEST_P(PackedLinearTest, AddsToTheOutputWhenAskedTo) {
           j < kN ? residual[at] + product[static_cast<size_t>(i * kN + j)] : residual[at];
       ASSERT_EQ(y[at], expected) << i << ", " << j;
     }
+  }
+}
+
+TEST_P(PackedLinearTest, GivesTheSameBitsToAllProductsAtOnce) {
+  // Of different widths and row counts, none among them; the last one has no rows.
+  struct Shape {
+    int64_t k, n, m;
+  };
+  const Shape shapes[] = {{72, 200, 1}, {72, 200, 0}, {12, 36, 5}, {512, 65, 300}, {8, 8, 0}};
+  std::vector<PackedLinear> linears;
+  linears.reserve(std::size(shapes));
+  std::vector<LinearProduct> products;
+  std::vector<std::vector<float>> expected, got;
+  for (const auto& [k, n, m] : shapes) {
+    linears.push_back(Make(k, n, RandomFloats(n * k, 3), RandomFloats(n, 4)));
+    const LinearInput x = MakeInput(m, k, RandomFloats(m * k, 5));
+    expected.push_back(Forward(linears.back(), x, 1));
+    got.emplace_back(m * n, std::numeric_limits<float>::quiet_NaN());
+    products.push_back({.linear = &linears.back(), .x = x, .y = {got.back().data(), m, n, n}});
+  }
+  for (int threads : {1, 2}) {
+    for (std::vector<float>& y : got) std::fill(y.begin(), y.end(), NAN);
+    PackedLinear::ForwardAll(absl::MakeSpan(products), *pools_[static_cast<size_t>(threads - 1)],
+                             *scratch_);
+    EXPECT_EQ(got, expected) << threads << " threads";
   }
 }
 
