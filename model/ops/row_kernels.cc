@@ -193,6 +193,17 @@ void Scale(const float* x, float y, int64_t n, float* out) {
   });
 }
 
+void WeightedSum(const float* x, int64_t stride, const int32_t* rows, const float* weights,
+                 int64_t count, int64_t n, float* out) {
+  ForEachChunk(n, [&](int64_t i, int64_t chunk) {
+    Vec sum = Zero();
+    for (int64_t j = 0; j < count; ++j) {
+      sum = MulAdd(LoadChunk(x + rows[j] * stride + i, chunk), Set(weights[j]), sum);
+    }
+    StoreChunk(out + i, sum, chunk);
+  });
+}
+
 void ExpRow(const float* x, int64_t n, float* out) {
   ForEachChunk(n, [&](int64_t i, int64_t count) {
     StoreChunk(out + i, Exp(LoadChunk(x + i, count)), count);
@@ -216,6 +227,7 @@ const SimdKernelTable kTable = {
     .subtract = Subtract,
     .argmax = Argmax,
     .scale = Scale,
+    .weighted_sum = WeightedSum,
     .exp = ExpRow,
     .attend_tile = {AttendTileF32, AttendTileBf16},
 };
