@@ -31,9 +31,17 @@ void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<c
   }
 }
 
-void AddRows(const SimdKernels& kernels, MatrixView<const float> x, MatrixView<float> y) {
+void AddScaledRows(const SimdKernels& kernels, float factor, MatrixView<const float> x,
+                   MatrixView<float> y) {
   PHYLLO_CHECK(y.rows == x.rows && y.cols == x.cols);
-  for (int64_t i = 0; i < x.rows; ++i) kernels.table().add(x.Row(i), x.cols, y.Row(i));
+  for (int64_t i = 0; i < x.rows; ++i)
+    kernels.table().add_scaled(x.Row(i), factor, x.cols, y.Row(i));
+}
+
+void SoftCapRows(const SimdKernels& kernels, float divisor, float cap, MatrixView<float> x) {
+  PHYLLO_CHECK(divisor != 0.0f && cap >= 0.0f);
+  for (int64_t i = 0; i < x.rows; ++i)
+    kernels.table().soft_cap(x.Row(i), divisor, cap, x.cols, x.Row(i));
 }
 
 void RoundRows(const SimdKernels& kernels, MatrixView<const float> x, const LinearInput& out) {

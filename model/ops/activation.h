@@ -30,8 +30,13 @@ void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<const 
 void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> gate,
                    MatrixView<const float> up, const LinearInput& out);
 
-// y[i, j] += x[i, j]; x, y [n, d].
-void AddRows(const SimdKernels& kernels, MatrixView<const float> x, MatrixView<float> y);
+// y[i, j] += factor * x[i, j], the product rounded before it is added; x, y [n, d].
+void AddScaledRows(const SimdKernels& kernels, float factor, MatrixView<const float> x,
+                   MatrixView<float> y);
+
+// x[i, j] = cap * tanh(x[i, j] / divisor / cap), in place; cap 0: x[i, j] / divisor. x [n, v].
+// Requires divisor != 0, cap >= 0.
+void SoftCapRows(const SimdKernels& kernels, float divisor, float cap, MatrixView<float> x);
 
 // out[i, j] = x[i, j] rounded to out's precision (bf16: to nearest even, NaN stays NaN), padding
 // zeroed; x, out [n, d].

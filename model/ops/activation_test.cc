@@ -94,12 +94,44 @@ TEST(ActivateGatedTest, GivesTheSameBitsWithBothInstructionSets) {
   }
 }
 
-TEST(AddRowsTest, AddsInPlace) {
+TEST(AddScaledRowsTest, RoundsTheProductBeforeItIsAdded) {
   const std::vector<float> x = RandomFloats(2 * 37, 3);
-  std::vector<float> y = RandomFloats(2 * 37, 4);
-  const std::vector<float> before = y;
-  AddRows(SimdKernels::ForThisCpu(), {x.data(), 2, 37, 37}, {y.data(), 2, 37, 37});
-  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], before[i] + x[i]);
+  for (float factor : {1.0f, 0.22f}) {
+    std::vector<float> y = RandomFloats(2 * 37, 4);
+    const std::vector<float> before = y;
+    AddScaledRows(SimdKernels::ForThisCpu(), factor, {x.data(), 2, 37, 37}, {y.data(), 2, 37, 37});
+    for (size_t i = 0; i < y.size(); ++i) {
+      const volatile float product = factor * x[i];  // volatile: not fused with the sum
+      EXPECT_EQ(y[i], before[i] + product);
+    }
+  }
+}
+
+TEST(SoftCapRowsTest, MatchesTheDoubleFormula) {
+  std::vector<float> grid = Grid();
+  for (float value : {0.3f, 1.875f, 30.0f}) grid.push_back(value);
+  for (SimdLevel level : SupportedSimdLevels()) {
+    for (float cap : {0.0f, 1.0f, 3.0f, 30.0f}) {
+      std::vector<float> y = grid;
+      const auto n = static_cast<int64_t>(y.size());
+      SoftCapRows(SimdKernels(level), 1.5f, cap, {y.data(), 1, n, n});
+      for (size_t i = 0; i < y.size(); ++i) {
+        const double quotient = static_cast<double>(grid[i]) / 1.5;
+        const double want = cap > 0 ? cap * std::tanh(quotient / cap) : quotient;
+        ASSERT_NEAR(y[i], want, 3e-7 * std::abs(want)) << grid[i] << " cap " << cap;
+      }
+    }
+  }
+}
+
+TEST(SoftCapRowsTest, KeepsSignsInfinityAndNan) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> y = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), 0.0f};
+  SoftCapRows(SimdKernels::ForThisCpu(), 1.0f, 30.0f, {y.data(), 1, 4, 4});
+  EXPECT_EQ(y[0], 30.0f);
+  EXPECT_EQ(y[1], -30.0f);
+  EXPECT_TRUE(std::isnan(y[2]));
+  EXPECT_EQ(y[3], 0.0f);
 }
 
 TEST(RoundRowsTest, RoundsAsTheScalarConversionDoes) {

@@ -95,10 +95,13 @@ void RunTask(const Job& job, const Task& task, float* scratch) {
   tile.q = q;
   tile.out = out;
   tile.scores = out + kRows * out_stride;
+  tile.soft_cap = job.spec.soft_cap;
   for (int64_t r = 0; r < task.count; ++r) {
     const int64_t token = (task.first + r) / group;
     const int64_t head = task.kv_head * group + (task.first + r) % group;
-    tile.visible[r] = task.slice.first_position + token + 1;
+    tile.end[r] = task.slice.first_position + token + 1;
+    tile.begin[r] =
+        std::max<int64_t>(0, tile.end[r] - job.spec.sliding_window.value_or(tile.end[r]));
     job.table.scale(job.q.Row(task.slice.row_begin + token) + head * hd, job.spec.scale, hd,
                     q + r * hd);
   }
@@ -171,6 +174,7 @@ void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<co
             ThreadPool& pool, AttentionScratch& scratch) {
   const int64_t kv_heads = layer.layout.num_key_value_heads;
   PHYLLO_CHECK(spec.num_attention_heads > 0 && spec.num_attention_heads % kv_heads == 0);
+  PHYLLO_CHECK(spec.sliding_window.value_or(1) >= 1 && spec.soft_cap >= 0.0f);
   PHYLLO_CHECK(q.cols == spec.num_attention_heads * layer.layout.head_dim && out.cols == q.cols &&
                out.rows == q.rows);
   PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads() &&

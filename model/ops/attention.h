@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,13 +56,19 @@ struct SequenceSlice {
   int64_t row_begin = 0;
   int64_t row_count = 0;
   int64_t first_position = 0;
-  absl::Span<const int32_t>
-      page_table;  // page ids; at least ceil((first_position + row_count) / page_size) of them
+  // Page ids; at least ceil((first_position + row_count) / page_size) of them. Those of pages that
+  // lie wholly before the window of row_begin are not looked at.
+  absl::Span<const int32_t> page_table;
 };
 
 struct AttentionSpec {
   int64_t num_attention_heads = 0;  // a multiple of num_key_value_heads
   float scale = 1.0f;               // of the scores, usually 1 / sqrt(head_dim)
+  // A query sees itself and the sliding_window - 1 keys before it; >= 1. Absent = all before it.
+  std::optional<int64_t> sliding_window = std::nullopt;
+  // Scores become soft_cap * tanh(score / soft_cap) (Gemma 2, arXiv 2408.00118, section 2); >= 0,
+  // 0 = as they are.
+  float soft_cap = 0.0f;
 };
 
 // Per-worker tiles of scores and outputs for Attend. Thread-compatible; one Attend at a time.
@@ -94,17 +101,18 @@ class AttentionScratch {
 void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<const float> v,
              absl::Span<const SequenceSlice> slices, const KvLayer& layer, ThreadPool& pool);
 
-// Causal attention of a step's tokens over all earlier positions of their sequences and themselves
+// Causal attention of a step's tokens over the earlier positions of their sequences and themselves
 // (Vaswani et al. 2017, eq. 1, with the online softmax of Milakov and Gimelshein 2018): for the
-// query at position p of head a, kv head a / (h / kv),
-//   out = sum_{t <= p} softmax_t(scale * q . k_t) v_t.
+// query at position p of head a, kv head a / (h / kv), with a sliding window w (else w = p + 1)
+//   out = sum_{p - w < t <= p} softmax_t(cap(scale * q . k_t)) v_t.
 // q [m, h * hd] f32, out [m, h * hd] in its precision with zeroed padding. The keys and values of
-// all positions up to the slice's last must have been written (WriteKv of this step included);
-// slots behind them are never read into a result, whatever they hold.
+// all these positions must have been written (WriteKv of this step included); other slots are never
+// read into a result, whatever they hold.
 //
-// Determinism: an output row depends on its query and on the keys and values at positions <= p
-// only. Pages are visited from position 0, with one running maximum and sum; rows of a tile only
-// share loads. So chunks, batches, threads and page ids do not change a bit. Allocates nothing.
+// Determinism: an output row depends on its query and on the keys and values it sees only. Pages
+// are cut from position 0 on and visited in order, with one running maximum and sum; rows of a tile
+// only share loads. So chunks, batches, threads and page ids do not change a bit. Allocates
+// nothing.
 void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<const float> q,
             absl::Span<const SequenceSlice> slices, const KvLayer& layer, const LinearInput& out,
             ThreadPool& pool, AttentionScratch& scratch);

@@ -3,7 +3,8 @@
 // Invariants (determinism): for a query row, in this order, whatever the other rows of the tile
 // are:
 // - the score of key j is one fused chain over hd in ascending order, starting from 0;
-// - pages are visited from position 0; of a page, the maximum over all its visible keys is taken
+// - pages, cut from position 0 on, are visited in order from the one that holds the first key the
+//   row sees; of a page, the maximum over all its visible keys is taken
 //   first, then the running values are rescaled by exp(old maximum - new maximum), then e^(score -
 //   maximum) is summed by chunks of sixteen keys and one tree;
 // - out[c] is one fused chain over the keys in ascending order, through all pages.
@@ -110,17 +111,39 @@ struct Running {
   float rescale[AttentionTile::kMaxRows];
 };
 
-// Turns the scores of one row over `keys` visible keys of a page into weights e^(score - maximum),
-// 0 behind them.
-inline void SoftmaxRow(int64_t keys, int64_t vectors, float* scores, int64_t r, Running& running) {
+// Slots [begin, end) of a page.
+struct Slots {
+  int64_t begin;
+  int64_t end;
+};
+
+// The slots that row r sees of the page that begins at position `page_begin`.
+inline Slots VisibleSlots(const AttentionTile& tile, int64_t r, int64_t page_begin) {
+  const int64_t begin = tile.begin[r] - page_begin;
+  const int64_t end = tile.end[r] - page_begin;
+  return {begin < 0 ? 0 : begin, end < tile.page_size ? end : tile.page_size};
+}
+
+// -infinity in the lanes of vector c of the page that are not in `slots`.
+inline Vec MaskVector(Vec score, Slots slots, int64_t c) {
+  const Vec hidden = Set(-kInfinity);
+  const int64_t before = slots.begin - c * kLanes;
+  const int64_t left = slots.end - c * kLanes;
+  if (left < kLanes) score = SelectPrefix(score, hidden, left > 0 ? left : 0);
+  if (before > 0) score = SelectPrefix(hidden, score, before < kLanes ? before : kLanes);
+  return score;
+}
+
+// Turns the scores of row r into weights e^(score - maximum), 0 outside `slots`, of which there is
+// at least one.
+inline void SoftmaxRow(Slots slots, int64_t vectors, float soft_cap, float* scores, int64_t r,
+                       Running& running) {
   Vec max = Set(-kInfinity);
   for (int64_t c = 0; c < vectors; ++c) {
-    const int64_t left = keys - c * kLanes;
     Vec score = Load(scores + c * kLanes);
-    if (left < kLanes) {
-      score = SelectPrefix(score, Set(-kInfinity), left > 0 ? left : 0);
-      Store(scores + c * kLanes, score);
-    }
+    if (soft_cap > 0.0f) score = SoftCap(score, Set(soft_cap));
+    score = MaskVector(score, slots, c);
+    Store(scores + c * kLanes, score);
     max = Max(max, score);
   }
   const float page_max = ReduceMax(max);
@@ -138,45 +161,48 @@ inline void SoftmaxRow(int64_t keys, int64_t vectors, float* scores, int64_t r, 
   running.rescale[r] = rescale;
 }
 
-// Visible keys of row r in the page that begins at position `begin`.
-inline int64_t KeysInPage(const AttentionTile& tile, int64_t r, int64_t begin) {
-  const int64_t keys = tile.visible[r] - begin;
-  return keys < 0 ? 0 : keys < tile.page_size ? keys : tile.page_size;
-}
-
-// Rows [r, r + R) of the page: scores, weights and the update of out.
+// Rows [r, r + R) of the page: scores, weights and the update of out. Each sees a key of it.
 template <int R, typename T>
-inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t begin, const T* keys,
+inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t page_begin, const T* keys,
                      const T* values, Running& running) {
   const int64_t stride = (tile.head_dim + kLanes - 1) / kLanes * kLanes;
   float* const scores = tile.scores + r * tile.page_size;
   float* const out = tile.out + r * stride;
-  // The keys that the last row sees decide how many scores are needed; those that the first row
-  // sees are common to all rows.
-  const int64_t vectors = (KeysInPage(tile, r + R - 1, begin) + kLanes - 1) / kLanes;
-  const int64_t common = KeysInPage(tile, r, begin);
+  // What the last row sees decides how many scores are needed. Slots [common.begin, common.end) are
+  // seen by all rows: from where the last row begins to where the first one ends.
+  const Slots first = VisibleSlots(tile, r, page_begin);
+  const Slots last = VisibleSlots(tile, r + R - 1, page_begin);
+  const int64_t vectors = (last.end + kLanes - 1) / kLanes;
+  const Slots common = {last.begin, first.end > last.begin ? first.end : last.begin};
   ScoreRows<R>(tile.q + r * tile.head_dim, keys, tile.head_dim, tile.page_size, vectors, scores);
-  for (int i = 0; i < R; ++i)
-    SoftmaxRow(KeysInPage(tile, r + i, begin), vectors, scores + i * tile.page_size, r + i,
-               running);
-  ValueRows<R>(scores, values, tile.head_dim, tile.page_size, 0, common, running.rescale + r,
-               stride, out);
-  for (int i = 1; i < R; ++i) {
-    const int64_t end = KeysInPage(tile, r + i, begin);
-    if (end > common) {
-      ValueRows<1>(scores + i * tile.page_size, values, tile.head_dim, tile.page_size, common, end,
-                   nullptr, stride, out + i * stride);
+  const auto value_row = [&](int i, int64_t begin, int64_t end, const float* rescale) {
+    if (begin < end) {
+      ValueRows<1>(scores + i * tile.page_size, values, tile.head_dim, tile.page_size, begin, end,
+                   rescale, stride, out + i * stride);
     }
+    return begin < end;
+  };
+  for (int i = 0; i < R; ++i) {
+    const Slots slots = VisibleSlots(tile, r + i, page_begin);
+    SoftmaxRow(slots, vectors, tile.soft_cap, scores + i * tile.page_size, r + i, running);
+    const int64_t end = slots.end < common.begin ? slots.end : common.begin;
+    if (value_row(i, slots.begin, end, running.rescale + r + i)) running.rescale[r + i] = 1.0f;
+  }
+  ValueRows<R>(scores, values, tile.head_dim, tile.page_size, common.begin, common.end,
+               running.rescale + r, stride, out);
+  for (int i = 1; i < R; ++i) {
+    const Slots slots = VisibleSlots(tile, r + i, page_begin);
+    value_row(i, slots.begin > common.end ? slots.begin : common.end, slots.end, nullptr);
   }
 }
 
-// Rows [r, tile.rows) of the page, R at a time and the rest in one block.
+// Rows [r, end) of the page, R at a time and the rest in one block.
 template <int R, typename T>
-inline void RowBlocks(const AttentionTile& tile, int64_t r, int64_t begin, const T* keys,
-                      const T* values, Running& running) {
-  for (; r + R <= tile.rows; r += R) RowBlock<R>(tile, r, begin, keys, values, running);
+inline void RowBlocks(const AttentionTile& tile, int64_t r, int64_t end, int64_t page_begin,
+                      const T* keys, const T* values, Running& running) {
+  for (; r + R <= end; r += R) RowBlock<R>(tile, r, page_begin, keys, values, running);
   if constexpr (R > 1) {
-    if (r < tile.rows) RowBlocks<R - 1>(tile, r, begin, keys, values, running);
+    if (r < end) RowBlocks<R - 1>(tile, r, end, page_begin, keys, values, running);
   }
 }
 
@@ -191,13 +217,16 @@ void AttendTile(const AttentionTile& tile) {
   for (int64_t i = 0; i < tile.rows * stride; i += kLanes) Store(tile.out + i, Zero());
 
   int64_t first_row = 0;  // rows before it see no key of this page or a later one
-  for (int64_t page = 0, begin = 0; begin < tile.visible[tile.rows - 1];
-       ++page, begin += tile.page_size) {
-    while (tile.visible[first_row] <= begin) ++first_row;
+  int64_t end_row = 0;    // rows from it on see no key of this page or an earlier one
+  for (int64_t page = tile.begin[0] / tile.page_size;
+       page * tile.page_size < tile.end[tile.rows - 1]; ++page) {
+    const int64_t page_begin = page * tile.page_size;
+    while (tile.end[first_row] <= page_begin) ++first_row;
+    while (end_row < tile.rows && tile.begin[end_row] < page_begin + tile.page_size) ++end_row;
     const int64_t offset = tile.page_table[page] * tile.page_stride;
     const T* const keys = reinterpret_cast<const T*>(tile.keys + offset);
     const T* const values = reinterpret_cast<const T*>(tile.values + offset);
-    RowBlocks<kRowBlock>(tile, first_row, begin, keys, values, running);
+    RowBlocks<kRowBlock>(tile, first_row, end_row, page_begin, keys, values, running);
   }
   for (int64_t r = 0; r < tile.rows; ++r) {
     const Vec sum = Set(running.sum[r]);

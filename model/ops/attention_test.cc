@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -31,6 +32,8 @@ using ::testing::HasSubstr;
 struct Shape {
   int64_t h, kv, hd, page_size;
   Precision precision;
+  std::optional<int64_t> sliding_window = std::nullopt;
+  float soft_cap = 0.0f;
 };
 
 // The q, k and v of one sequence of n tokens, and what attention makes of them in any division into
@@ -44,27 +47,31 @@ class Sequence {
         k_(RandomFloats(n * shape.kv * shape.hd, seed + 1)),
         v_(RandomFloats(n * shape.kv * shape.hd, seed + 2)) {}
 
-  // softmax(scale q k) v in double for query row `position`, head `head`: [hd].
+  // softmax(cap(scale q k)) v in double for query row `position`, head `head`: [hd].
   std::vector<double> Reference(int64_t position, int64_t head, float scale) const {
     const int64_t kv_head = head / (shape_.h / shape_.kv);
+    const int64_t first =
+        std::max<int64_t>(0, position + 1 - shape_.sliding_window.value_or(position + 1));
     std::vector<double> scores;
-    for (int64_t t = 0; t <= position; ++t) {
+    for (int64_t t = first; t <= position; ++t) {
       double score = 0;
       for (int64_t e = 0; e < shape_.hd; ++e) {
         score += static_cast<double>(
                      q_[static_cast<size_t>((position * shape_.h + head) * shape_.hd + e)]) *
                  Stored(k_, t, kv_head, e);
       }
-      scores.push_back(score * scale);
+      score *= scale;
+      if (shape_.soft_cap > 0) score = shape_.soft_cap * std::tanh(score / shape_.soft_cap);
+      scores.push_back(score);
     }
     const double max = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
     for (double& score : scores) sum += score = std::exp(score - max);
     std::vector<double> out(static_cast<size_t>(shape_.hd), 0.0);
-    for (int64_t t = 0; t <= position; ++t) {
+    for (int64_t t = first; t <= position; ++t) {
       for (int64_t e = 0; e < shape_.hd; ++e)
         out[static_cast<size_t>(e)] +=
-            scores[static_cast<size_t>(t)] / sum * Stored(v_, t, kv_head, e);
+            scores[static_cast<size_t>(t - first)] / sum * Stored(v_, t, kv_head, e);
     }
     return out;
   }
@@ -126,8 +133,12 @@ class Runner {
                     q.rows, q.cols};
     std::memset(out.data, 0xff,
                 static_cast<size_t>(LinearInput::BytesFor(q.rows, q.cols, precision)));
-    Attend(kernels_, {.num_attention_heads = shape_.h, .scale = Scale()}, q, slices, layer_, out,
-           *pool_, *scratch_);
+    Attend(kernels_,
+           {.num_attention_heads = shape_.h,
+            .scale = Scale(),
+            .sliding_window = shape_.sliding_window,
+            .soft_cap = shape_.soft_cap},
+           q, slices, layer_, out, *pool_, *scratch_);
     return std::string(static_cast<const char*>(out.data),
                        static_cast<size_t>(q.rows * out.row_bytes()));
   }
@@ -156,10 +167,20 @@ class Runner {
 };
 
 const Shape kShapes[] = {
-    {4, 2, 64, 64, Precision::kF32},  {14, 2, 64, 64, Precision::kBf16},
-    {3, 3, 20, 16, Precision::kF32},  {3, 3, 20, 16, Precision::kBf16},
-    {36, 1, 48, 48, Precision::kF32}, {8, 4, 128, 32, Precision::kBf16},
+    {4, 2, 64, 64, Precision::kF32},
+    {14, 2, 64, 64, Precision::kBf16},
+    {3, 3, 20, 16, Precision::kF32},
+    {3, 3, 20, 16, Precision::kBf16},
+    {36, 1, 48, 48, Precision::kF32},
+    {8, 4, 128, 32, Precision::kBf16},
     {2, 1, 7, 32, Precision::kF32},
+    // Windows of one key, less than a page, a page exactly, more than one, and more than there are.
+    {3, 3, 20, 16, Precision::kF32, 1},
+    {4, 2, 64, 64, Precision::kF32, 5},
+    {14, 2, 64, 16, Precision::kBf16, 16},
+    {6, 1, 24, 16, Precision::kF32, 43, 2.0f},
+    {2, 1, 7, 32, Precision::kF32, 1000},
+    {4, 2, 64, 64, Precision::kBf16, std::nullopt, 1.5f},
 };
 
 class AttentionTest : public ::testing::TestWithParam<Shape> {};
@@ -264,7 +285,7 @@ TEST_P(AttentionTest, GivesASequenceTheSameBitsAloneAndInABatch) {
             alone_second + alone_first);
 }
 
-TEST_P(AttentionTest, KeepsANanFromRowsBeforeIt) {
+TEST_P(AttentionTest, KeepsANanFromRowsThatDoNotSeeIt) {
   const Shape& shape = GetParam();
   Sequence sequence(shape, 40, 10);
   const std::string clean = Runner(shape).InChunks(sequence, 40);
@@ -273,18 +294,41 @@ TEST_P(AttentionTest, KeepsANanFromRowsBeforeIt) {
   const std::string poisoned = Runner(shape).InChunks(sequence, 40);
   const auto row_bytes =
       static_cast<size_t>(LinearInputStride(shape.h * shape.hd, Precision::kF32) * 4);
+  const auto end =
+      static_cast<size_t>(std::min<int64_t>(40, 23 + shape.sliding_window.value_or(40)));
   EXPECT_EQ(poisoned.substr(0, 23 * row_bytes), clean.substr(0, 23 * row_bytes));
-  for (size_t i = 23; i < 40; ++i) {
+  EXPECT_EQ(poisoned.substr(end * row_bytes), clean.substr(end * row_bytes));
+  for (size_t i = 23; i < end; ++i) {
     float value;
     std::memcpy(&value, poisoned.data() + i * row_bytes, sizeof(value));
     EXPECT_TRUE(std::isnan(value)) << "row " << i;
   }
 }
 
+// What a cache does that gives back the pages behind the window: their ids mean nothing any more.
+TEST(SlidingWindowTest, DoesNotLookAtPagesBeforeTheWindow) {
+  const Shape shape = {4, 2, 20, 16, Precision::kF32, 20};
+  Sequence sequence(shape, 150, 11);
+  const std::string want = Runner(shape).InChunks(sequence, 10);
+  Runner runner(shape);
+  std::string got;
+  for (int64_t begin = 0; begin < 150; begin += 10) {
+    std::vector<int32_t> page_table(kPages);
+    std::iota(page_table.begin(), page_table.end(), 0);
+    const int64_t pages_before = std::max<int64_t>(0, begin + 1 - 20) / 16;
+    std::fill_n(page_table.begin(), pages_before, -1000000);
+    runner.set_page_table(page_table);
+    got += runner.Step(sequence, begin, begin + 10);
+  }
+  EXPECT_EQ(got, want);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest, ::testing::ValuesIn(kShapes), [](const auto& info) {
   const Shape& s = info.param;
   return "H" + std::to_string(s.h) + "Kv" + std::to_string(s.kv) + "Hd" + std::to_string(s.hd) +
-         "Page" + std::to_string(s.page_size) + (s.precision == Precision::kF32 ? "F32" : "Bf16");
+         "Page" + std::to_string(s.page_size) + (s.precision == Precision::kF32 ? "F32" : "Bf16") +
+         (s.sliding_window.has_value() ? "Window" + std::to_string(*s.sliding_window) : "") +
+         (s.soft_cap > 0 ? "Capped" : "");
 });
 
 TEST(KvLayoutTest, ReturnsInvalidArgumentWhenAFieldIsOutOfRange) {

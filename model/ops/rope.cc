@@ -7,12 +7,13 @@
 
 namespace phyllo {
 
-void ApplyRope(const SimdKernels& kernels, MatrixView<float> x, int64_t head_dim,
+void ApplyRope(const SimdKernels& kernels, RopePairs pairs, MatrixView<float> x, int64_t head_dim,
                MatrixView<const float> cos, MatrixView<const float> sin) {
   PHYLLO_CHECK(head_dim > 0 && x.cols % head_dim == 0 && 2 * cos.cols <= head_dim);
   PHYLLO_CHECK(cos.rows == x.rows && sin.rows == x.rows && sin.cols == cos.cols);
+  const auto rope = kernels.table().rope[static_cast<int>(pairs)];
   for (int64_t i = 0; i < x.rows; ++i)
-    kernels.table().rope(x.Row(i), x.cols / head_dim, head_dim, cos.cols, cos.Row(i), sin.Row(i));
+    rope(x.Row(i), x.cols / head_dim, head_dim, cos.cols, cos.Row(i), sin.Row(i));
 }
 
 }  // namespace phyllo

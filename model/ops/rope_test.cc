@@ -25,34 +25,41 @@ void FillTables(int64_t half, std::vector<float>& cos, std::vector<float>& sin) 
   }
 }
 
-std::vector<float> Rotate(SimdLevel level, const RopeShape& shape, std::vector<float> x) {
+constexpr RopePairs kPairs[] = {RopePairs::kHalves, RopePairs::kInterleaved};
+
+std::vector<float> Rotate(SimdLevel level, RopePairs pairs, const RopeShape& shape,
+                          std::vector<float> x) {
   std::vector<float> cos, sin;
   FillTables(shape.half, cos, sin);
   const int64_t cols = shape.heads * shape.head_dim;
-  ApplyRope(SimdKernels(level), {x.data(), kRows, cols, cols}, shape.head_dim,
+  ApplyRope(SimdKernels(level), pairs, {x.data(), kRows, cols, cols}, shape.head_dim,
             {cos.data(), kRows, shape.half, shape.half},
             {sin.data(), kRows, shape.half, shape.half});
   return x;
 }
 
+void ExpectMatchesReference(SimdLevel level, RopePairs pairs, const RopeShape& shape) {
+  const std::vector<float> x = RandomFloats(kRows * shape.heads * shape.head_dim, 1);
+  const std::vector<float> y = Rotate(level, pairs, shape, x);
+  std::vector<float> cos, sin;
+  FillTables(shape.half, cos, sin);
+  for (int64_t h = 0; h < kRows * shape.heads; ++h) {
+    const int64_t row = h / shape.heads;
+    const std::vector<double> expected =
+        ReferenceRope(pairs, Widen(&x[static_cast<size_t>(h * shape.head_dim)], shape.head_dim),
+                      Widen(&cos[static_cast<size_t>(row * shape.half)], shape.half),
+                      Widen(&sin[static_cast<size_t>(row * shape.half)], shape.half));
+    // Two roundings of products of order 1.
+    for (int64_t e = 0; e < shape.head_dim; ++e)
+      ASSERT_NEAR(y[static_cast<size_t>(h * shape.head_dim + e)], expected[static_cast<size_t>(e)],
+                  1e-6);
+  }
+}
+
 TEST(ApplyRopeTest, MatchesReference) {
   for (SimdLevel level : SupportedSimdLevels()) {
-    for (const RopeShape& shape : kShapes) {
-      const std::vector<float> x = RandomFloats(kRows * shape.heads * shape.head_dim, 1);
-      const std::vector<float> y = Rotate(level, shape, x);
-      std::vector<float> cos, sin;
-      FillTables(shape.half, cos, sin);
-      for (int64_t h = 0; h < kRows * shape.heads; ++h) {
-        const int64_t row = h / shape.heads;
-        const std::vector<double> expected =
-            ReferenceRope(Widen(&x[static_cast<size_t>(h * shape.head_dim)], shape.head_dim),
-                          Widen(&cos[static_cast<size_t>(row * shape.half)], shape.half),
-                          Widen(&sin[static_cast<size_t>(row * shape.half)], shape.half));
-        // Two roundings of products of order 1.
-        for (int64_t e = 0; e < shape.head_dim; ++e)
-          ASSERT_NEAR(y[static_cast<size_t>(h * shape.head_dim + e)],
-                      expected[static_cast<size_t>(e)], 1e-6);
-      }
+    for (RopePairs pairs : kPairs) {
+      for (const RopeShape& shape : kShapes) ExpectMatchesReference(level, pairs, shape);
     }
   }
 }
@@ -60,19 +67,24 @@ TEST(ApplyRopeTest, MatchesReference) {
 TEST(ApplyRopeTest, LeavesElementsBehindTheRotatedOnesAlone) {
   const RopeShape shape = {2, 80, 20};
   const std::vector<float> x = RandomFloats(kRows * shape.heads * shape.head_dim, 2);
-  const std::vector<float> y = Rotate(DetectSimdLevel(), shape, x);
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (i % 80 >= 40) {
-      EXPECT_EQ(y[i], x[i]);
+  for (RopePairs pairs : kPairs) {
+    const std::vector<float> y = Rotate(DetectSimdLevel(), pairs, shape, x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (i % 80 >= 40) {
+        EXPECT_EQ(y[i], x[i]);
+      }
     }
   }
 }
 
 TEST(ApplyRopeTest, GivesTheSameBitsWithBothInstructionSets) {
   if (SupportedSimdLevels().size() < 2) GTEST_SKIP() << "this CPU has no AVX-512";
-  for (const RopeShape& shape : kShapes) {
-    const std::vector<float> x = RandomFloats(kRows * shape.heads * shape.head_dim, 3);
-    EXPECT_EQ(Rotate(SimdLevel::kX86V3, shape, x), Rotate(SimdLevel::kX86V4, shape, x));
+  for (RopePairs pairs : kPairs) {
+    for (const RopeShape& shape : kShapes) {
+      const std::vector<float> x = RandomFloats(kRows * shape.heads * shape.head_dim, 3);
+      EXPECT_EQ(Rotate(SimdLevel::kX86V3, pairs, shape, x),
+                Rotate(SimdLevel::kX86V4, pairs, shape, x));
+    }
   }
 }
 

@@ -107,6 +107,19 @@ void Rope(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* 
   }
 }
 
+void RopeInterleaved(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos,
+                     const float* sin) {
+  for (int64_t head = 0; head < heads; ++head) {
+    float* const pairs = x + head * head_dim;
+    for (int64_t i = 0; i < half; ++i) {
+      const float a = pairs[2 * i];
+      const float b = pairs[2 * i + 1];
+      pairs[2 * i] = __builtin_fmaf(-b, sin[i], a * cos[i]);
+      pairs[2 * i + 1] = __builtin_fmaf(a, sin[i], b * cos[i]);
+    }
+  }
+}
+
 struct Silu {
   static Vec Apply(Vec x) { return Mul(x, Sigmoid(x)); }
 };
@@ -133,9 +146,20 @@ void Activate(const float* x, const float* up, int64_t n, void* out) {
   });
 }
 
-void AddTo(const float* x, int64_t n, float* y) {
+void AddScaled(const float* x, float factor, int64_t n, float* y) {
+  const Vec f = Set(factor);
   ForEachChunk(n, [&](int64_t i, int64_t count) {
-    StoreChunk(y + i, Add(LoadChunk(y + i, count), LoadChunk(x + i, count)), count);
+    const Vec term = Mul(f, LoadChunk(x + i, count));
+    StoreChunk(y + i, Add(LoadChunk(y + i, count), term), count);
+  });
+}
+
+void SoftCapRow(const float* x, float divisor, float cap, int64_t n, float* out) {
+  const Vec d = Set(divisor);
+  const Vec c = Set(cap);
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    const Vec quotient = Div(LoadChunk(x + i, count), d);
+    StoreChunk(out + i, cap > 0.0f ? SoftCap(quotient, c) : quotient, count);
   });
 }
 
@@ -215,12 +239,13 @@ void ExpRow(const float* x, int64_t n, float* out) {
 const SimdKernelTable kTable = {
     .rms_norm = {RmsNorm<float>, RmsNorm<uint16_t>},
     .layer_norm = {LayerNorm<float>, LayerNorm<uint16_t>},
-    .rope = Rope,
+    .rope = {Rope, RopeInterleaved},
     .activate = {{Activate<Silu, float>, Activate<Silu, uint16_t>},
                  {Activate<Gelu, float>, Activate<Gelu, uint16_t>},
                  {Activate<GeluTanh, float>, Activate<GeluTanh, uint16_t>},
                  {Activate<Relu, float>, Activate<Relu, uint16_t>}},
-    .add = AddTo,
+    .add_scaled = AddScaled,
+    .soft_cap = SoftCapRow,
     .round = {Round<float>, Round<uint16_t>},
     .softmax = Softmax,
     .log_sum_exp = LogSumExp,

@@ -12,15 +12,18 @@
 
 namespace phyllo {
 
-// A tile of attention: `rows` query rows of one kv head, over all pages from position 0 to what the
-// last row may see.
+// A tile of attention: `rows` query rows of one kv head, over all pages of which a row sees a key.
+// Row r sees the keys at positions begin[r] .. end[r] - 1, of which there is at least one; both
+// ascend with r.
 struct AttentionTile {
   static constexpr int64_t kMaxRows = 32;
 
   int64_t rows = 0;  // 1 to kMaxRows
   int64_t head_dim = 0;
   int64_t page_size = 0;
-  int64_t visible[kMaxRows] = {};  // number of keys that row r sees, ascending, >= 1
+  int64_t begin[kMaxRows] = {};
+  int64_t end[kMaxRows] = {};
+  float soft_cap = 0.0f;  // scores become soft_cap * tanh(score / soft_cap); 0 = as they are
   const int32_t* page_table = nullptr;
   const std::byte* keys = nullptr;    // of this head in page 0: [hd, page_size]
   const std::byte* values = nullptr;  // of this head in page 0: [page_size, hd]
@@ -36,13 +39,15 @@ struct SimdKernelTable {
   // bias may be null.
   void (*layer_norm[2])(const float* x, const float* weight, const float* bias, float eps,
                         int64_t d, void* out);
-  // x [heads, head_dim]; cos, sin [half].
-  void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos,
-               const float* sin);
+  // By RopePairs. x [heads, head_dim]; cos, sin [half].
+  void (*rope[2])(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos,
+                  const float* sin);
   // By ActivationKind; up may be null (then 1). x, up, out [n].
   void (*activate[4][2])(const float* x, const float* up, int64_t n, void* out);
-  // y [n] += x [n].
-  void (*add)(const float* x, int64_t n, float* y);
+  // y [n] += factor * x [n].
+  void (*add_scaled)(const float* x, float factor, int64_t n, float* y);
+  // out [n] = cap * tanh(x [n] / divisor / cap), without the tanh if cap is 0.
+  void (*soft_cap)(const float* x, float divisor, float cap, int64_t n, float* out);
   // out [n] = x [n] rounded.
   void (*round[2])(const float* x, int64_t n, void* out);
   void (*softmax)(const float* x, int64_t n, float* out);

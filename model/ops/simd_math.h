@@ -30,6 +30,27 @@ inline Vec Exp(Vec x) {
 // 1 / (1 + e^-x).
 inline Vec Sigmoid(Vec x) { return Div(Set(1.0f), Add(Set(1.0f), Exp(Sub(Zero(), x)))); }
 
+// Within 2 units in the last place. Below 0.625 x + x^3 P(x^2), P interpolating at Chebyshev points
+// (error 6e-10); above (1 - e) / (1 + e) with e = e^(-2|x|), as 1 - 2 e / (1 + e).
+inline Vec Tanh(Vec x) {
+  const Vec u = Mul(x, x);
+  Vec p = Set(0.0022927447495334043f);
+  p = MulAdd(p, u, Set(-0.008343945439339728f));
+  p = MulAdd(p, u, Set(0.02176891861843464f));
+  p = MulAdd(p, u, Set(-0.05395925957093631f));
+  p = MulAdd(p, u, Set(0.13333303556864082f));
+  p = MulAdd(p, u, Set(-0.33333333172139085f));
+  const Vec small = MulAdd(Mul(p, u), x, x);
+  const Vec z = Abs(x);
+  const Vec e = Exp(Mul(Set(-2.0f), z));
+  const Vec large = Sub(Set(1.0f), Div(Add(e, e), Add(Set(1.0f), e)));
+  const Vec magnitude = SelectLess(z, Set(0.625f), Abs(small), large);
+  return SelectLess(x, Zero(), Sub(Zero(), magnitude), magnitude);
+}
+
+// cap * tanh(x / cap): x where it is small against cap, never beyond cap. Requires cap > 0.
+inline Vec SoftCap(Vec x, Vec cap) { return Mul(cap, Tanh(Div(x, cap))); }
+
 // The distribution function of the normal law, (1 + erf(x / sqrt 2)) / 2. With z = |x| / sqrt 2:
 // erf z = z P(z^2) for z < 1, and erfc z = e^(-z^2) t R(t), t = 1 / (1 + z / 2), above; P and R
 // interpolate at Chebyshev points (errors 1.4e-9 and 4.1e-9).

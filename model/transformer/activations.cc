@@ -1,7 +1,9 @@
 #include "model/transformer/activations.h"
 
+#include <algorithm>
 #include <cstddef>
 
+#include "model/base/check.h"
 #include "model/base/status_macros.h"
 
 namespace phyllo {
@@ -20,40 +22,82 @@ absl::StatusOr<MatrixView<float>> NewMatrix(int64_t rows, int64_t cols, HugePage
   return MatrixView<float>{.data = data.data(), .rows = rows, .cols = cols, .stride = stride};
 }
 
+// Columns of the buffers that a layer uses.
+struct LayerColumns {
+  explicit LayerColumns(const LayerDescription& layer)
+      : attention(layer.attention.num_attention_heads * layer.attention.head_dim),
+        qkv(attention + 2 * layer.attention.num_key_value_heads * layer.attention.head_dim),
+        feed_forward(layer.feed_forward.intermediate_size),
+        gate_up((layer.feed_forward.gated ? 2 : 1) * feed_forward) {}
+
+  void Widen(const LayerColumns& other) {
+    attention = std::max(attention, other.attention);
+    qkv = std::max(qkv, other.qkv);
+    feed_forward = std::max(feed_forward, other.feed_forward);
+    gate_up = std::max(gate_up, other.gate_up);
+  }
+
+  int64_t attention;
+  int64_t qkv;
+  int64_t feed_forward;
+  int64_t gate_up;
+};
+
+// The memory of `wide` as rows of fewer columns.
+LinearInput Narrow(LinearInput wide, int64_t cols) {
+  PHYLLO_CHECK(cols <= wide.cols);
+  wide.cols = cols;
+  return wide;
+}
+
 }  // namespace
 
 absl::StatusOr<Activations> Activations::Create(const DecoderDescription& description,
                                                 Precision precision, int64_t max_rows,
                                                 HugePageArena& arena) {
-  const AttentionDescription& layer_attention = description.layers[0].attention;
-  const FeedForwardDescription& layer_feed_forward = description.layers[0].feed_forward;
-  const int64_t head_dim = layer_attention.head_dim;
-  const int64_t query_cols = layer_attention.num_attention_heads * head_dim;
-  const int64_t qkv_cols = query_cols + 2 * layer_attention.num_key_value_heads * head_dim;
-  const int64_t intermediate_size = layer_feed_forward.intermediate_size;
-  const int64_t gate_up_cols = (layer_feed_forward.gated ? 2 : 1) * intermediate_size;
-  const int64_t rope_cols = description.positions == PositionKind::kRope ? head_dim / 2 : 0;
+  PHYLLO_CHECK(!description.layers.empty() &&
+               static_cast<int64_t>(description.ropes.size()) <= kMaxRopes);
+  LayerColumns columns(description.layers[0]);
+  for (const LayerDescription& layer : description.layers) columns.Widen(LayerColumns(layer));
+  const int64_t hidden_size = description.hidden_size;
   Activations result;
-  PHYLLO_ASSIGN_OR_RETURN(result.normed,
-                          NewLinearInput(max_rows, description.hidden_size, precision, arena));
-  PHYLLO_ASSIGN_OR_RETURN(result.qkv, NewMatrix(max_rows, qkv_cols, arena));
-  PHYLLO_ASSIGN_OR_RETURN(result.attention, NewLinearInput(max_rows, query_cols, precision, arena));
-  PHYLLO_ASSIGN_OR_RETURN(result.gate_up, NewMatrix(max_rows, gate_up_cols, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.normed, NewLinearInput(max_rows, hidden_size, precision, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.update, NewMatrix(max_rows, hidden_size, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.qkv, NewMatrix(max_rows, columns.qkv, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.attention,
+                          NewLinearInput(max_rows, columns.attention, precision, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.gate_up, NewMatrix(max_rows, columns.gate_up, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.feed_forward,
-                          NewLinearInput(max_rows, intermediate_size, precision, arena));
-  PHYLLO_ASSIGN_OR_RETURN(result.cos, NewMatrix(max_rows, rope_cols, arena));
-  PHYLLO_ASSIGN_OR_RETURN(result.sin, NewMatrix(max_rows, rope_cols, arena));
+                          NewLinearInput(max_rows, columns.feed_forward, precision, arena));
+  for (size_t i = 0; i < description.ropes.size(); ++i) {
+    const int64_t cols = description.ropes[i].rotary_dim / 2;
+    PHYLLO_ASSIGN_OR_RETURN(result.ropes[i].cos, NewMatrix(max_rows, cols, arena));
+    PHYLLO_ASSIGN_OR_RETURN(result.ropes[i].sin, NewMatrix(max_rows, cols, arena));
+  }
   return result;
 }
 
 Activations Activations::FirstRows(int64_t rows) const {
-  return {.normed = normed.SubRows(0, rows),
-          .qkv = qkv.SubRows(0, rows),
-          .attention = attention.SubRows(0, rows),
-          .gate_up = gate_up.SubRows(0, rows),
-          .feed_forward = feed_forward.SubRows(0, rows),
-          .cos = cos.SubRows(0, rows),
-          .sin = sin.SubRows(0, rows)};
+  Activations result = {.normed = normed.SubRows(0, rows),
+                        .update = update.SubRows(0, rows),
+                        .qkv = qkv.SubRows(0, rows),
+                        .attention = attention.SubRows(0, rows),
+                        .gate_up = gate_up.SubRows(0, rows),
+                        .feed_forward = feed_forward.SubRows(0, rows),
+                        .ropes = ropes};
+  for (RopeRows& rope : result.ropes)
+    rope = {.cos = rope.cos.SubRows(0, rows), .sin = rope.sin.SubRows(0, rows)};
+  return result;
+}
+
+Activations Activations::ForLayer(const LayerDescription& layer) const {
+  const LayerColumns columns(layer);
+  Activations result = *this;
+  result.qkv = qkv.SubCols(0, columns.qkv);
+  result.attention = Narrow(attention, columns.attention);
+  result.gate_up = gate_up.SubCols(0, columns.gate_up);
+  result.feed_forward = Narrow(feed_forward, columns.feed_forward);
+  return result;
 }
 
 }  // namespace phyllo

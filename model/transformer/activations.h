@@ -2,6 +2,7 @@
 #ifndef PHYLLO_MODEL_TRANSFORMER_ACTIVATIONS_H_
 #define PHYLLO_MODEL_TRANSFORMER_ACTIVATIONS_H_
 
+#include <array>
 #include <cstdint>
 
 #include "absl/status/statusor.h"
@@ -12,11 +13,20 @@
 
 namespace phyllo {
 
+// The rotation of each row's position by one RopeDescription: cos, sin [m, rotary_dim / 2].
+struct RopeRows {
+  MatrixView<float> cos;
+  MatrixView<float> sin;
+};
+
 // Views of buffers for m rows; the layers of a step use the same ones in turn. Owns nothing. What a
 // matrix product reads is a LinearInput, what it writes is f32.
 struct Activations {
-  // Buffers for max_rows rows, in `arena`. Requires that all layers of the description are of the
-  // same sizes, and that there is at least one. RESOURCE_EXHAUSTED when memory runs out.
+  static constexpr int64_t kMaxRopes = 2;
+
+  // Buffers for max_rows rows, in `arena`, as wide as the widest layer of the description needs.
+  // Requires at least one layer and at most kMaxRopes ropes. RESOURCE_EXHAUSTED when memory runs
+  // out.
   static absl::StatusOr<Activations> Create(const DecoderDescription& description,
                                             Precision precision, int64_t max_rows,
                                             HugePageArena& arena);
@@ -24,15 +34,17 @@ struct Activations {
   // The first `rows` rows of every buffer. Requires rows <= max_rows.
   Activations FirstRows(int64_t rows) const;
 
-  LinearInput normed;     // [m, d]
-  MatrixView<float> qkv;  // [m, (h + 2 kv) * hd], columns q | k | v
-  LinearInput attention;  // [m, h * hd]
+  // The same rows, as wide as `layer` needs them. Requires a layer of the description.
+  Activations ForLayer(const LayerDescription& layer) const;
+
+  LinearInput normed;        // [m, d], what the projections of a half read
+  MatrixView<float> update;  // [m, d], what a half makes before it is added to the residual stream
+  MatrixView<float> qkv;     // [m, (h + 2 kv) * hd], columns q | k | v
+  LinearInput attention;     // [m, h * hd]
   MatrixView<float>
       gate_up;  // [m, 2 * intermediate_size], columns gate | up; not gated: [m, intermediate_size]
-  LinearInput feed_forward;  // [m, intermediate_size]
-  MatrixView<float>
-      cos;  // [m, rotary_dim / 2], the rotation of each row's position; no columns without RoPE
-  MatrixView<float> sin;  // [m, rotary_dim / 2]
+  LinearInput feed_forward;               // [m, intermediate_size]
+  std::array<RopeRows, kMaxRopes> ropes;  // by index in DecoderDescription::ropes
 };
 
 }  // namespace phyllo

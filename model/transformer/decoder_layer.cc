@@ -1,7 +1,10 @@
 #include "model/transformer/decoder_layer.h"
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/functional/function_ref.h"
+#include "model/onednn/packed_linear.h"
 #include "model/ops/activation.h"
 #include "model/ops/norm.h"
 #include "model/ops/rope.h"
@@ -44,37 +47,55 @@ ActivationKind KindOf(Activation activation) {
   return ActivationKind::kSilu;
 }
 
-// The norms of the heads and RoPE, on q [m, h * hd] and k [m, kv * hd] in place, whatever of them
-// the layer has.
+RopePairs PairsOf(RopeLayout layout) {
+  return layout == RopeLayout::kHalves ? RopePairs::kHalves : RopePairs::kInterleaved;
+}
+
+// The norms of q and k and RoPE, on q [m, h * hd] and k [m, kv * hd] in place, whatever of them the
+// layer has.
 void PrepareHeads(const StepContext& step, const LayerWeights& weights, MatrixView<float> q,
                   MatrixView<float> k) {
   const AttentionDescription& attention = weights.description.attention;
-  const float eps = weights.input_norm.description.eps;
-  const bool qk_norm = attention.qk_norm != QkNorm::kNone;
-  if (!qk_norm && !attention.rope.has_value()) return;
+  if (!weights.q_norm.has_value() && !attention.rope.has_value()) return;
   ForEachRowBlock(step.pool, q.rows, q.cols + k.cols, [&](int64_t begin, int64_t count) {
     const MatrixView<float> q_rows = q.SubRows(begin, count);
     const MatrixView<float> k_rows = k.SubRows(begin, count);
-    if (qk_norm) {
-      RmsNormHeads(step.kernels, q_rows, weights.q_norm, eps);
-      RmsNormHeads(step.kernels, k_rows, weights.k_norm, eps);
+    if (weights.q_norm.has_value()) {
+      const float eps = weights.q_norm->description.eps;
+      RmsNormHeads(step.kernels, q_rows, weights.q_norm->weight, eps);
+      RmsNormHeads(step.kernels, k_rows, weights.k_norm->weight, eps);
     }
     if (attention.rope.has_value()) {
-      const MatrixView<const float> cos = step.activations.cos.SubRows(begin, count);
-      const MatrixView<const float> sin = step.activations.sin.SubRows(begin, count);
-      ApplyRope(step.kernels, q_rows, attention.head_dim, cos, sin);
-      ApplyRope(step.kernels, k_rows, attention.head_dim, cos, sin);
+      const RopePairs pairs = PairsOf(step.ropes[*attention.rope].layout);
+      const RopeRows& rope = step.activations.ropes[*attention.rope];
+      const MatrixView<const float> cos = rope.cos.SubRows(begin, count);
+      const MatrixView<const float> sin = rope.sin.SubRows(begin, count);
+      ApplyRope(step.kernels, pairs, q_rows, attention.head_dim, cos, sin);
+      ApplyRope(step.kernels, pairs, k_rows, attention.head_dim, cos, sin);
     }
   });
 }
 
-// x += o_proj(attention(qkv_proj(normed))).
-void AddAttention(const StepContext& step, const LayerWeights& weights, const KvLayer& kv_layer,
-                  MatrixView<float> x) {
+// Where a half of the layer leaves its result.
+struct Target {
+  MatrixView<float> y;  // [m, d]
+  bool add = false;     // to what y holds
+};
+
+void Project(const StepContext& step, const PackedLinear& linear, const LinearInput& x,
+             const Target& target) {
+  if (target.add)
+    linear.ForwardAdd(x, target.y, step.pool, step.linear_scratch);
+  else
+    linear.Forward(x, target.y, step.pool, step.linear_scratch);
+}
+
+// target = o_proj(attention(qkv_proj(normed))).
+void RunAttention(const StepContext& step, const LayerWeights& weights, const KvLayer& kv_layer,
+                  const Activations& a, const Target& target) {
   const AttentionDescription& attention = weights.description.attention;
   const int64_t q_cols = attention.num_attention_heads * attention.head_dim;
   const int64_t kv_cols = attention.num_key_value_heads * attention.head_dim;
-  const Activations& a = step.activations;
   const MatrixView<float> q = a.qkv.SubCols(0, q_cols);
   const MatrixView<float> k = a.qkv.SubCols(q_cols, kv_cols);
   const MatrixView<float> v = a.qkv.SubCols(q_cols + kv_cols, kv_cols);
@@ -82,20 +103,23 @@ void AddAttention(const StepContext& step, const LayerWeights& weights, const Kv
   PrepareHeads(step, weights, q, k);
   WriteKv(step.kernels, k, v, step.slices, kv_layer, step.pool);
   Attend(step.kernels,
-         {.num_attention_heads = attention.num_attention_heads, .scale = attention.scale}, q,
-         step.slices, kv_layer, a.attention, step.pool, step.attention_scratch);
-  weights.o_proj.ForwardAdd(a.attention, x, step.pool, step.linear_scratch);
+         {.num_attention_heads = attention.num_attention_heads,
+          .scale = attention.scale,
+          .sliding_window = attention.sliding_window,
+          .soft_cap = attention.soft_cap},
+         q, step.slices, kv_layer, a.attention, step.pool, step.attention_scratch);
+  Project(step, weights.o_proj, a.attention, target);
 }
 
-// x += down_proj(act(gate) * up), gate and up being gate_up_proj(normed); plain:
+// target = down_proj(act(gate) * up), gate and up being gate_up_proj(normed); not gated:
 // down_proj(act(up)).
-void AddFeedForward(const StepContext& step, const LayerWeights& weights, MatrixView<float> x) {
+void RunFeedForward(const StepContext& step, const LayerWeights& weights, const Activations& a,
+                    const Target& target) {
   const FeedForwardDescription& feed_forward = weights.description.feed_forward;
   const int64_t intermediate_size = feed_forward.intermediate_size;
   const ActivationKind kind = KindOf(feed_forward.activation);
-  const Activations& a = step.activations;
   weights.gate_up_proj.Forward(a.normed, a.gate_up, step.pool, step.linear_scratch);
-  ForEachRowBlock(step.pool, x.rows, a.gate_up.cols, [&](int64_t begin, int64_t count) {
+  ForEachRowBlock(step.pool, a.gate_up.rows, a.gate_up.cols, [&](int64_t begin, int64_t count) {
     const MatrixView<const float> rows = a.gate_up.SubRows(begin, count);
     const LinearInput out = a.feed_forward.SubRows(begin, count);
     if (feed_forward.gated) {
@@ -105,7 +129,38 @@ void AddFeedForward(const StepContext& step, const LayerWeights& weights, Matrix
       Activate(step.kernels, kind, rows, out);
     }
   });
-  weights.down_proj.ForwardAdd(a.feed_forward, x, step.pool, step.linear_scratch);
+  Project(step, weights.down_proj, a.feed_forward, target);
+}
+
+// out = norm(x), without a norm x itself.
+void ReadResidual(const StepContext& step, const std::optional<NormWeights>& norm,
+                  MatrixView<const float> x, const LinearInput& out) {
+  if (norm.has_value()) return ApplyNorm(step, *norm, x, out);
+  ForEachRowBlock(step.pool, x.rows, x.cols, [&](int64_t begin, int64_t count) {
+    RoundRows(step.kernels, x.SubRows(begin, count), out.SubRows(begin, count));
+  });
+}
+
+// x += factor * norm(update), without a norm factor * update.
+void AddUpdate(const StepContext& step, const std::optional<NormWeights>& norm, float factor,
+               MatrixView<float> update, MatrixView<float> x) {
+  if (norm.has_value()) ApplyNorm(step, *norm, update, update);
+  ForEachRowBlock(step.pool, x.rows, x.cols, [&](int64_t begin, int64_t count) {
+    AddScaledRows(step.kernels, factor, update.SubRows(begin, count), x.SubRows(begin, count));
+  });
+}
+
+// x += factor * norm(half), `half` being what run_half leaves in its target. If nothing happens to
+// it on the way, its last product adds it to x at once.
+void AddHalf(const StepContext& step, const std::optional<NormWeights>& norm, float factor,
+             MatrixView<float> update, MatrixView<float> x,
+             absl::FunctionRef<void(const Target& target)> run_half) {
+  if (factor == 1.0f && !norm.has_value()) {
+    run_half({.y = x, .add = true});
+  } else {
+    run_half({.y = update, .add = false});
+    AddUpdate(step, norm, factor, update, x);
+  }
 }
 
 }  // namespace
@@ -122,10 +177,24 @@ void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<cons
 
 void RunDecoderLayer(const StepContext& step, const LayerWeights& weights, const KvLayer& kv_layer,
                      MatrixView<float> hidden_states) {
-  ApplyNorm(step, weights.input_norm, hidden_states, step.activations.normed);
-  AddAttention(step, weights, kv_layer, hidden_states);
-  ApplyNorm(step, weights.feed_forward_norm, hidden_states, step.activations.normed);
-  AddFeedForward(step, weights, hidden_states);
+  const Activations a = step.activations.ForLayer(weights.description);
+  const float factor = weights.residual_multiplier;
+  ReadResidual(step, weights.input_norm, hidden_states, a.normed);
+
+  if (weights.description.residual == ResidualForm::kParallel) {
+    RunAttention(step, weights, kv_layer, a, {.y = a.update, .add = false});
+    if (weights.feed_forward_norm.has_value())
+      ApplyNorm(step, *weights.feed_forward_norm, hidden_states, a.normed);
+    RunFeedForward(step, weights, a, {.y = a.update, .add = true});
+    AddUpdate(step, std::nullopt, factor, a.update, hidden_states);
+    return;
+  }
+
+  AddHalf(step, weights.attention_output_norm, factor, a.update, hidden_states,
+          [&](const Target& target) { RunAttention(step, weights, kv_layer, a, target); });
+  ReadResidual(step, weights.feed_forward_norm, hidden_states, a.normed);
+  AddHalf(step, weights.feed_forward_output_norm, factor, a.update, hidden_states,
+          [&](const Target& target) { RunFeedForward(step, weights, a, target); });
 }
 
 }  // namespace phyllo

@@ -3,6 +3,7 @@
 #define PHYLLO_MODEL_TRANSFORMER_DECODER_LAYER_H_
 
 #include "absl/types/span.h"
+#include "model/config/decoder_description.h"
 #include "model/onednn/linear_kernels.h"
 #include "model/ops/attention.h"
 #include "model/ops/simd_kernels.h"
@@ -20,8 +21,9 @@ struct StepContext {
   ThreadPool& pool;
   LinearScratch& linear_scratch;
   AttentionScratch& attention_scratch;
+  absl::Span<const RopeDescription> ropes;
   absl::Span<const SequenceSlice> slices;  // cover the rows
-  const Activations& activations;          // of m rows; cos and sin filled
+  const Activations& activations;          // of m rows; ropes filled
 };
 
 // out = norm(x): x [m, d], out [m, d]; rows in parallel.
@@ -30,11 +32,13 @@ void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<cons
 void ApplyNorm(const StepContext& step, const NormWeights& norm, MatrixView<const float> x,
                MatrixView<float> out);
 
-// The pre-norm decoder block (Vaswani et al. 2017 with the norms before the sublayers, as GPT-2 and
-// Llama):
-//   x += o_proj(attention(q, k, v of norm(x)))
-//   x += down_proj(act(gate_proj(norm(x))) * up_proj(norm(x)))       plain:
-//   down_proj(act(up_proj(norm(x))))
+// The decoder block (Vaswani et al. 2017), with r = residual_multiplier and every norm only where
+// the layer has it:
+//   attention(y) = o_proj(softmax attention of the q, k, v of y)
+//   feed_forward(y) = down_proj(act(gate_proj(y)) * up_proj(y)), not gated:
+//   down_proj(act(up_proj(y))) sequential: x += r * output_norm(attention(input_norm(x)))
+//               x += r * output_norm(feed_forward(norm(x)))
+//   parallel:   x += r * (attention(input_norm(x)) + feed_forward(norm(x)))
 // hidden_states [m, d] is x, in and out. The keys and values of the rows are written to kv_layer.
 // Does not allocate.
 void RunDecoderLayer(const StepContext& step, const LayerWeights& weights, const KvLayer& kv_layer,

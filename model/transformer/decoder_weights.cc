@@ -66,14 +66,18 @@ struct Part {
   WeightRole bias;
 };
 
+std::optional<WeightRole> HeadRole(const DecoderDescription& description) {
+  if (description.head != HeadKind::kLmHead) return std::nullopt;
+  return description.tie_word_embeddings ? WeightRole::kEmbedTokens : WeightRole::kLmHead;
+}
+
 // Reads the weights of one checkpoint into the arena of `weights`.
 class WeightLoader {
  public:
   WeightLoader(const DecoderDescription& description, const Checkpoint& checkpoint,
                const DecoderWeightsOptions& options, ThreadPool& pool, DecoderWeights& weights)
       : map_(BuildWeightMap(description)),
-        head_role_(description.tie_word_embeddings ? WeightRole::kEmbedTokens
-                                                   : WeightRole::kLmHead),
+        head_role_(HeadRole(description)),
         checkpoint_(checkpoint),
         options_(options),
         pool_(pool),
@@ -83,32 +87,28 @@ class WeightLoader {
     }
   }
 
-  // The matrix that is lm_head.
-  WeightRole head_role() const { return head_role_; }
+  // The matrix that is lm_head; absent if the model has none.
+  std::optional<WeightRole> head_role() const { return head_role_; }
 
   // Whether the checkpoint is as it should be, whole.
   absl::Status Check() const { return CheckTensors(map_, checkpoint_); }
 
-  // `layer` is the index in the model, -1 outside the layers; roles that the map does not hold are
-  // absent.
-  absl::StatusOr<NormWeights> LoadNorm(const NormDescription& description, WeightRole weight,
-                                       WeightRole bias, int64_t layer) {
-    NormWeights norm = {.description = description};
-    PHYLLO_ASSIGN_OR_RETURN(norm.weight, LoadVector(weight, layer));
-    PHYLLO_ASSIGN_OR_RETURN(norm.bias, LoadVector(bias, layer));
+  // `layer` is the index in the model, -1 outside the layers. Absent if the map does not hold
+  // `weight`; without bias if it does not hold `bias` or that is absent.
+  absl::StatusOr<std::optional<NormWeights>> LoadNorm(const NormDescription& description,
+                                                      WeightRole weight,
+                                                      std::optional<WeightRole> bias,
+                                                      int64_t layer) {
+    if (map_.Find(weight, layer) == nullptr) return std::nullopt;
+    PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values, LoadVector(weight, layer));
+    if (description.weight_offset != 0.0f) {
+      for (float& value : values) value += description.weight_offset;
+    }
+    NormWeights norm = {.description = description, .weight = values};
+    if (bias.has_value() && map_.Find(*bias, layer) != nullptr) {
+      PHYLLO_ASSIGN_OR_RETURN(norm.bias, LoadVector(*bias, layer));
+    }
     return norm;
-  }
-
-  // An empty span if the map does not hold the role.
-  absl::StatusOr<absl::Span<const float>> LoadVector(WeightRole role, int64_t layer) {
-    const WeightSpec* const spec = map_.Find(role, layer);
-    if (spec == nullptr) return absl::Span<const float>();
-    PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(*spec, checkpoint_));
-    PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values,
-                            weights_.arena.AllocateSpan<float>(spec->rows));
-    ReadWeightRows(*spec, *tensor, 0, values);
-    ReportDone(*spec);
-    return values;
   }
 
   // The matrices of `parts` behind each other along their rows, with what biases the map holds.
@@ -140,12 +140,30 @@ class WeightLoader {
   }
 
  private:
+  // Requires that the map holds the role.
+  absl::StatusOr<absl::Span<float>> LoadVector(WeightRole role, int64_t layer) {
+    const WeightSpec& spec = *map_.Find(role, layer);
+    PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
+    PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values,
+                            weights_.arena.AllocateSpan<float>(spec.rows));
+    ReadWeightRows(spec, *tensor, 0, values);
+    ReportDone(spec);
+    return values;
+  }
+
   bool IsWanted(const WeightSpec& spec) const {
     if (spec.layer >= 0)
       return spec.layer >= options_.first_layer && spec.layer < options_.last_layer;
-    const bool embedding =
-        spec.role == WeightRole::kEmbedTokens || spec.role == WeightRole::kEmbedPositions;
-    return options_.head && (spec.role == head_role_ || !embedding);
+    if (!options_.head) return false;
+    switch (spec.role) {
+      case WeightRole::kFinalNorm:
+      case WeightRole::kFinalNormBias:
+        return true;
+      case WeightRole::kLmHeadBias:
+        return head_role_.has_value();
+      default:
+        return spec.role == head_role_;
+    }
   }
 
   int64_t FileBytes(const WeightSpec& spec) const {
@@ -169,7 +187,7 @@ class WeightLoader {
   }
 
   const WeightMap map_;
-  const WeightRole head_role_;
+  const std::optional<WeightRole> head_role_;
   const Checkpoint& checkpoint_;
   const DecoderWeightsOptions& options_;
   ThreadPool& pool_;
@@ -182,23 +200,28 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
                                        WeightLoader& loader) {
   using Role = WeightRole;
   const LayerDescription& layer_description = description.layers[layer];
-  PHYLLO_ASSIGN_OR_RETURN(
-      NormWeights input_norm,
-      loader.LoadNorm(description.norm, Role::kInputNorm, Role::kInputNormBias, layer));
+  const auto load_norm = [&](Role weight, std::optional<Role> bias = std::nullopt) {
+    return loader.LoadNorm(description.norm, weight, bias, layer);
+  };
+  // The norms of q and k are RMSNorms even where those of the residual stream are not.
+  const auto load_head_norm = [&](Role weight) {
+    NormDescription norm = description.norm;
+    norm.kind = NormKind::kRmsNorm;
+    return loader.LoadNorm(norm, weight, std::nullopt, layer);
+  };
+  PHYLLO_ASSIGN_OR_RETURN(auto input_norm, load_norm(Role::kInputNorm, Role::kInputNormBias));
   PHYLLO_ASSIGN_OR_RETURN(PackedLinear qkv_proj,
                           loader.LoadLinear({{Role::kQProj, Role::kQProjBias},
                                              {Role::kKProj, Role::kKProjBias},
                                              {Role::kVProj, Role::kVProjBias}},
                                             layer));
-  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<const float> q_norm,
-                          loader.LoadVector(Role::kQNorm, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<const float> k_norm,
-                          loader.LoadVector(Role::kKNorm, layer));
+  PHYLLO_ASSIGN_OR_RETURN(auto q_norm, load_head_norm(Role::kQNorm));
+  PHYLLO_ASSIGN_OR_RETURN(auto k_norm, load_head_norm(Role::kKNorm));
   PHYLLO_ASSIGN_OR_RETURN(PackedLinear o_proj,
                           loader.LoadLinear({{Role::kOProj, Role::kOProjBias}}, layer));
-  PHYLLO_ASSIGN_OR_RETURN(
-      NormWeights feed_forward_norm,
-      loader.LoadNorm(description.norm, Role::kFeedForwardNorm, Role::kFeedForwardNormBias, layer));
+  PHYLLO_ASSIGN_OR_RETURN(auto attention_output_norm, load_norm(Role::kAttentionOutputNorm));
+  PHYLLO_ASSIGN_OR_RETURN(auto feed_forward_norm,
+                          load_norm(Role::kFeedForwardNorm, Role::kFeedForwardNormBias));
   std::vector<Part> gate_up;
   if (layer_description.feed_forward.gated)
     gate_up.push_back({Role::kGateProj, Role::kGateProjBias});
@@ -206,25 +229,33 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
   PHYLLO_ASSIGN_OR_RETURN(PackedLinear gate_up_proj, loader.LoadLinear(gate_up, layer));
   PHYLLO_ASSIGN_OR_RETURN(PackedLinear down_proj,
                           loader.LoadLinear({{Role::kDownProj, Role::kDownProjBias}}, layer));
+  PHYLLO_ASSIGN_OR_RETURN(auto feed_forward_output_norm, load_norm(Role::kFeedForwardOutputNorm));
   return LayerWeights{.description = layer_description,
+                      .residual_multiplier = description.residual_multiplier,
                       .input_norm = input_norm,
                       .qkv_proj = std::move(qkv_proj),
                       .q_norm = q_norm,
                       .k_norm = k_norm,
                       .o_proj = std::move(o_proj),
+                      .attention_output_norm = attention_output_norm,
                       .feed_forward_norm = feed_forward_norm,
                       .gate_up_proj = std::move(gate_up_proj),
-                      .down_proj = std::move(down_proj)};
+                      .down_proj = std::move(down_proj),
+                      .feed_forward_output_norm = feed_forward_output_norm};
 }
 
 absl::StatusOr<HeadWeights> LoadHead(const DecoderDescription& description, WeightLoader& loader) {
-  PHYLLO_ASSIGN_OR_RETURN(NormWeights final_norm,
+  PHYLLO_ASSIGN_OR_RETURN(const std::optional<NormWeights> final_norm,
                           loader.LoadNorm(description.norm, WeightRole::kFinalNorm,
                                           WeightRole::kFinalNormBias, /*layer=*/-1));
-  PHYLLO_ASSIGN_OR_RETURN(
-      PackedLinear lm_head,
-      loader.LoadLinear({{loader.head_role(), WeightRole::kLmHeadBias}}, /*layer=*/-1));
-  return HeadWeights{.final_norm = final_norm, .lm_head = std::move(lm_head)};
+  if (!final_norm.has_value()) return absl::InternalError("no weight of the final norm");
+  HeadWeights head = {.final_norm = *final_norm, .lm_head = std::nullopt};
+  if (loader.head_role().has_value()) {
+    PHYLLO_ASSIGN_OR_RETURN(
+        head.lm_head,
+        loader.LoadLinear({{*loader.head_role(), WeightRole::kLmHeadBias}}, /*layer=*/-1));
+  }
+  return head;
 }
 
 }  // namespace

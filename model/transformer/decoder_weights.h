@@ -20,38 +20,43 @@
 
 namespace phyllo {
 
-// A norm of the residual stream. Spans lie in the arena of DecoderWeights.
+// A norm. Spans lie in the arena of DecoderWeights.
 struct NormWeights {
   NormDescription description;
-  absl::Span<const float> weight = {};  // [d]
-  absl::Span<const float> bias = {};    // [d], or empty
+  absl::Span<const float> weight = {};  // [n] values, n = d for the residual stream; weight_offset
+                                        // is added already
+  absl::Span<const float> bias = {};    // [n], or empty
 };
 
-// One layer. Projections that share their input are one matrix, their rows behind each other.
+// One layer. Projections that share their input are one matrix, their rows behind each other. Norms
+// are there where the description says so.
 struct LayerWeights {
   LayerDescription description;
-  NormWeights input_norm;
-  PackedLinear qkv_proj;           // q, k, v: [(h + 2 kv) * hd, d]
-  absl::Span<const float> q_norm;  // [hd], or empty
-  absl::Span<const float> k_norm;  // [hd], or empty
-  PackedLinear o_proj;             // [d, h * hd]
-  NormWeights feed_forward_norm;
+  float residual_multiplier = 1.0f;
+  std::optional<NormWeights> input_norm;
+  PackedLinear qkv_proj;              // q, k, v: [(h + 2 kv) * hd, d]
+  std::optional<NormWeights> q_norm;  // [hd]: of each head; [h * hd]: of the projection
+  std::optional<NormWeights> k_norm;  // [hd] or [kv * hd]
+  PackedLinear o_proj;                // [d, h * hd]
+  std::optional<NormWeights> attention_output_norm;
+  std::optional<NormWeights> feed_forward_norm;
   PackedLinear gate_up_proj;  // gate, up: [2 * intermediate_size, d]; if not gated only up:
                               // [intermediate_size, d]
   PackedLinear down_proj;     // [d, intermediate_size]
+  std::optional<NormWeights> feed_forward_output_norm;
 };
 
-// The final norm and lm_head [v, d].
+// What stands behind the last layer.
 struct HeadWeights {
   NormWeights final_norm;
-  PackedLinear lm_head;
+  std::optional<PackedLinear> lm_head;  // [v, d]; absent unless HeadKind::kLmHead
 };
 
 struct DecoderWeightsOptions {
   Precision precision = Precision::kF32;
   int64_t first_layer = 0;  // layers [first_layer, last_layer)
   int64_t last_layer = 0;
-  bool head = true;  // load the final norm and lm_head
+  bool head = true;  // load the final norm and, if the model has one, lm_head
   // If set, called after each tensor with the bytes of the checkpoint done and to do.
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
 };

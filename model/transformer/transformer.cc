@@ -11,6 +11,7 @@
 #include "model/base/status_macros.h"
 #include "model/config/rope.h"
 #include "model/onednn/linear_kernels.h"
+#include "model/ops/activation.h"
 #include "model/ops/attention.h"
 #include "model/ops/simd_kernels.h"
 #include "model/tensor/huge_page_arena.h"
@@ -31,7 +32,7 @@ struct Transformer::Impl {
   ThreadPool* pool = nullptr;  // not null
   SimdKernels kernels = SimdKernels::ForThisCpu();
   DecoderWeights weights;
-  std::optional<RopeFrequencies> rope;  // absent with learned positions
+  std::vector<RopeFrequencies> ropes;  // of description.ropes
   std::unique_ptr<KvCache> kv_cache;
 
   HugePageArena arena;  // of all that follows
@@ -39,27 +40,36 @@ struct Transformer::Impl {
   LinearInput logits_input;  // [max_logits_rows, d]
   std::optional<LinearScratch> linear_scratch;
   std::optional<AttentionScratch> attention_scratch;
-  std::vector<SequenceSlice> slices;       // [max_rows], of the current step
-  std::vector<float> dynamic_frequencies;  // [rotary_dim / 2]
+  std::vector<SequenceSlice> slices;      // [max_rows], of the current step
+  std::vector<float> length_frequencies;  // [widest rotary_dim / 2], of a sequence's length
 
-  bool has_dynamic_rope() const {
-    return rope.has_value() && rope->length_limit() < std::numeric_limits<int64_t>::max();
+  // The length up to which no rotation depends on the length of its sequence.
+  int64_t rope_length_limit() const {
+    int64_t limit = std::numeric_limits<int64_t>::max();
+    for (const RopeFrequencies& rope : ropes) limit = std::min(limit, rope.length_limit());
+    return limit;
   }
   int64_t max_positions() const {
-    return has_dynamic_rope() ? std::numeric_limits<int32_t>::max()
-                              : description.max_position_embeddings;
+    const bool unlimited = std::any_of(description.ropes.begin(), description.ropes.end(),
+                                       [](const RopeDescription& rope) {
+                                         return rope.parameters.rope_type == RopeType::kDynamic;
+                                       });
+    return unlimited ? std::numeric_limits<int32_t>::max() : description.max_position_embeddings;
   }
   absl::Status AllocateBuffers();
   absl::Status CheckStep(absl::Span<const StepSlice> step_slices,
                          MatrixView<const float> hidden_states) const;
   absl::Status CheckSlice(const StepSlice& slice, int64_t expected_row) const;
-  void FillRotations(absl::Span<const StepSlice> step_slices, const Activations& step_activations);
+  absl::Status CheckRows(absl::Span<const int64_t> rows,
+                         MatrixView<const float> hidden_states) const;
+  void FillRotations(const StepSlice& slice, const RopeFrequencies& rope, const RopeRows& out);
   StepContext MakeContext(absl::Span<const SequenceSlice> step_slices,
                           const Activations& step_activations) {
     return {.kernels = kernels,
             .pool = *pool,
             .linear_scratch = *linear_scratch,
             .attention_scratch = *attention_scratch,
+            .ropes = description.ropes,
             .slices = step_slices,
             .activations = step_activations};
   }
@@ -88,18 +98,20 @@ absl::Status CheckOptions(const TransformerOptions& options,
 
 // What the description may say and this class does not compute.
 absl::Status CheckSupported(const DecoderDescription& description) {
+  if (static_cast<int64_t>(description.ropes.size()) > Activations::kMaxRopes) {
+    return absl::UnimplementedError(absl::StrCat(description.ropes.size(), " ropes, at most ",
+                                                 Activations::kMaxRopes, " are supported"));
+  }
+  const AttentionDescription& first = description.layers[0].attention;
   for (const LayerDescription& layer : description.layers) {
-    if (layer.attention.sliding_window.has_value())
-      return absl::UnimplementedError("sliding_window is not supported");
-    const bool same_sizes = layer.attention.num_attention_heads ==
-                                description.layers[0].attention.num_attention_heads &&
-                            layer.attention.num_key_value_heads ==
-                                description.layers[0].attention.num_key_value_heads &&
-                            layer.attention.head_dim == description.layers[0].attention.head_dim &&
-                            layer.feed_forward.gated == description.layers[0].feed_forward.gated &&
-                            layer.feed_forward.intermediate_size ==
-                                description.layers[0].feed_forward.intermediate_size;
-    if (!same_sizes) return absl::UnimplementedError("layers of different sizes are not supported");
+    if (layer.feed_forward.experts.has_value())
+      return absl::UnimplementedError("experts are not supported");
+    if (layer.attention.num_key_value_heads != first.num_key_value_heads ||
+        layer.attention.head_dim != first.head_dim)
+      return absl::UnimplementedError("layers whose keys differ in size are not supported");
+    if (layer.residual == ResidualForm::kParallel &&
+        (layer.attention_output_norm || layer.feed_forward_output_norm))
+      return absl::UnimplementedError("output norms of parallel layers are not supported");
   }
   return absl::OkStatus();
 }
@@ -130,7 +142,10 @@ absl::Status Transformer::Impl::AllocateBuffers() {
     logits_input = {.precision = options.precision, .data = data, .rows = rows, .cols = cols};
   }
   slices.resize(options.max_rows);
-  if (rope.has_value()) dynamic_frequencies.resize(rope->rotary_dim() / 2);
+  for (const RopeFrequencies& rope : ropes) {
+    length_frequencies.resize(
+        std::max<size_t>(length_frequencies.size(), rope.inverse_frequencies().size()));
+  }
   return absl::OkStatus();
 }
 
@@ -183,34 +198,45 @@ absl::Status Transformer::Impl::CheckStep(absl::Span<const StepSlice> step_slice
   return absl::OkStatus();
 }
 
-void Transformer::Impl::FillRotations(absl::Span<const StepSlice> step_slices,
-                                      const Activations& step_activations) {
-  if (!rope.has_value()) return;
-  const float attention_factor = rope->attention_factor();
-  for (const StepSlice& slice : step_slices) {
-    const auto fill_row = [&](int64_t row, absl::Span<const float> frequencies) {
-      const int64_t position = slice.first_position + row - slice.row_begin;
-      ComputeRopeRow(frequencies, position, attention_factor,
-                     absl::MakeSpan(step_activations.cos.Row(row), frequencies.size()),
-                     absl::MakeSpan(step_activations.sin.Row(row), frequencies.size()));
-    };
-    const int64_t last_position = slice.first_position + slice.row_count - 1;
-    if (RopeFrequencies::RotationLength(last_position, slice.prompt_length) <=
-        rope->length_limit()) {
-      // A sine costs about as much as 16 multiplications, hence the weight of a column.
-      ForEachRowBlock(*pool, slice.row_count, 16 * step_activations.cos.cols,
-                      [&](int64_t begin, int64_t count) {
-                        for (int64_t i = begin; i < begin + count; ++i)
-                          fill_row(slice.row_begin + i, rope->inverse_frequencies());
-                      });
-      continue;
+absl::Status Transformer::Impl::CheckRows(absl::Span<const int64_t> rows,
+                                          MatrixView<const float> hidden_states) const {
+  if (hidden_states.cols != description.hidden_size) {
+    return absl::InvalidArgumentError(absl::StrCat("hidden_states has ", hidden_states.cols,
+                                                   " columns, hidden_size is ",
+                                                   description.hidden_size));
+  }
+  for (const int64_t row : rows) {
+    if (row < 0 || row >= hidden_states.rows) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("row ", row, " must be in [0, ", hidden_states.rows, ")"));
     }
-    for (int64_t i = 0; i < slice.row_count; ++i) {
-      rope->ForLength(
-          RopeFrequencies::RotationLength(slice.first_position + i, slice.prompt_length),
-          absl::MakeSpan(dynamic_frequencies));
-      fill_row(slice.row_begin + i, dynamic_frequencies);
-    }
+  }
+  return absl::OkStatus();
+}
+
+void Transformer::Impl::FillRotations(const StepSlice& slice, const RopeFrequencies& rope,
+                                      const RopeRows& out) {
+  const auto fill_row = [&](int64_t i, absl::Span<const float> frequencies) {
+    const int64_t row = slice.row_begin + i;
+    ComputeRopeRow(frequencies, slice.first_position + i, rope.attention_factor(),
+                   absl::MakeSpan(out.cos.Row(row), frequencies.size()),
+                   absl::MakeSpan(out.sin.Row(row), frequencies.size()));
+  };
+  const auto length_of = [&](int64_t i) {
+    return RopeFrequencies::RotationLength(slice.first_position + i, slice.prompt_length);
+  };
+  if (length_of(slice.row_count - 1) <= rope.length_limit()) {
+    // A sine costs about as much as 16 multiplications, hence the weight of a column.
+    ForEachRowBlock(*pool, slice.row_count, 16 * out.cos.cols, [&](int64_t begin, int64_t count) {
+      for (int64_t i = begin; i < begin + count; ++i) fill_row(i, rope.inverse_frequencies());
+    });
+    return;
+  }
+  const absl::Span<float> frequencies =
+      absl::MakeSpan(length_frequencies).first(rope.inverse_frequencies().size());
+  for (int64_t i = 0; i < slice.row_count; ++i) {
+    if (i == 0 || length_of(i) != length_of(i - 1)) rope.ForLength(length_of(i), frequencies);
+    fill_row(i, frequencies);
   }
 }
 
@@ -231,11 +257,11 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
   const int64_t layer_count = impl->options.last_layer - impl->options.first_layer;
   PHYLLO_ASSIGN_OR_RETURN(impl->kv_cache, KvCache::Create(LayoutOf(description, options),
                                                           layer_count, options.kv_page_count));
-  if (description.positions == PositionKind::kRope) {
-    PHYLLO_ASSIGN_OR_RETURN(
-        impl->rope,
-        RopeFrequencies::Create(description.ropes[0].parameters, description.ropes[0].rotary_dim,
-                                description.max_position_embeddings));
+  for (const RopeDescription& rope : description.ropes) {
+    PHYLLO_ASSIGN_OR_RETURN(RopeFrequencies frequencies,
+                            RopeFrequencies::Create(rope.parameters, rope.rotary_dim,
+                                                    description.max_position_embeddings));
+    impl->ropes.push_back(std::move(frequencies));
   }
   const DecoderWeightsOptions weights_options = {
       .precision = options.precision,
@@ -261,8 +287,9 @@ absl::Status Transformer::Forward(absl::Span<const StepSlice> slices,
                         .row_count = slices[i].row_count,
                         .first_position = slices[i].first_position,
                         .page_table = slices[i].pages->page_ids()};
+    for (size_t r = 0; r < impl_->ropes.size(); ++r)
+      impl_->FillRotations(slices[i], impl_->ropes[r], activations.ropes[r]);
   }
-  impl_->FillRotations(slices, activations);
   const StepContext step =
       impl_->MakeContext(absl::MakeSpan(impl_->slices).first(slices.size()), activations);
   for (size_t i = 0; i < impl_->weights.layers.size(); ++i) {
@@ -275,55 +302,60 @@ absl::Status Transformer::Forward(absl::Span<const StepSlice> slices,
 absl::Status Transformer::ComputeLogits(absl::Span<const int64_t> rows,
                                         MatrixView<const float> hidden_states,
                                         MatrixView<float> logits) {
-  if (!impl_->weights.head.has_value())
+  const std::optional<HeadWeights>& head = impl_->weights.head;
+  if (!head.has_value())
     return absl::FailedPreconditionError("the last layer is not loaded: no LM head");
+  if (!head->lm_head.has_value()) return absl::FailedPreconditionError("the model has no LM head");
   const int64_t row_count = static_cast<int64_t>(rows.size());
   if (row_count < 1 || row_count > impl_->options.max_logits_rows) {
     return absl::InvalidArgumentError(absl::StrCat(
         "logits of ", row_count, " rows, must be in [1, ", impl_->options.max_logits_rows, "]"));
   }
-  if (logits.rows != row_count || logits.cols != description().vocab_size ||
-      hidden_states.cols != description().hidden_size) {
+  if (logits.rows != row_count || logits.cols != description().vocab_size) {
     return absl::InvalidArgumentError(absl::StrCat("logits [", logits.rows, ", ", logits.cols,
                                                    "] must be [", row_count, ", ",
                                                    description().vocab_size, "]"));
   }
-  for (const int64_t row : rows) {
-    if (row < 0 || row >= hidden_states.rows) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("row ", row, " must be in [0, ", hidden_states.rows, ")"));
-    }
-  }
-  const HeadWeights& head = *impl_->weights.head;
+  PHYLLO_RETURN_IF_ERROR(impl_->CheckRows(rows, hidden_states));
   const LinearInput input = impl_->logits_input.SubRows(0, row_count);
   const StepContext step = impl_->MakeContext({}, impl_->activations);
-  for (int64_t i = 0; i < row_count; ++i) {
-    ApplyNorm(step, head.final_norm, hidden_states.SubRows(rows[i], 1), input.SubRows(i, 1));
-  }
-  head.lm_head.Forward(input, logits, *impl_->pool, *impl_->linear_scratch);
+  for (int64_t i = 0; i < row_count; ++i)
+    ApplyNorm(step, head->final_norm, hidden_states.SubRows(rows[i], 1), input.SubRows(i, 1));
+  head->lm_head->Forward(input, logits, *impl_->pool, *impl_->linear_scratch);
+  const float divisor = description().logits_divisor;
+  const float soft_cap = description().logits_soft_cap;
+  if (divisor == 1.0f && soft_cap == 0.0f) return absl::OkStatus();
+  ForEachRowBlock(*impl_->pool, row_count, logits.cols, [&](int64_t begin, int64_t count) {
+    SoftCapRows(impl_->kernels, divisor, soft_cap, logits.SubRows(begin, count));
+  });
   return absl::OkStatus();
 }
 
-absl::Status Transformer::ApplyFinalNorm(MatrixView<const float> hidden_states,
+absl::Status Transformer::ApplyFinalNorm(absl::Span<const int64_t> rows,
+                                         MatrixView<const float> hidden_states,
                                          MatrixView<float> out) {
   if (!impl_->weights.head.has_value())
     return absl::FailedPreconditionError("the last layer is not loaded: no final norm");
-  if (hidden_states.cols != description().hidden_size || out.cols != hidden_states.cols ||
-      out.rows != hidden_states.rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("final norm of [", hidden_states.rows, ", ", hidden_states.cols, "] into [",
-                     out.rows, ", ", out.cols, "], hidden_size is ", description().hidden_size));
+  const int64_t row_count = static_cast<int64_t>(rows.size());
+  if (out.rows != row_count || out.cols != description().hidden_size) {
+    return absl::InvalidArgumentError(absl::StrCat("final hidden states [", out.rows, ", ",
+                                                   out.cols, "] must be [", row_count, ", ",
+                                                   description().hidden_size, "]"));
   }
-  ApplyNorm(impl_->MakeContext({}, impl_->activations), impl_->weights.head->final_norm,
-            hidden_states, out);
+  PHYLLO_RETURN_IF_ERROR(impl_->CheckRows(rows, hidden_states));
+  const StepContext step = impl_->MakeContext({}, impl_->activations);
+  for (int64_t i = 0; i < row_count; ++i) {
+    ApplyNorm(step, impl_->weights.head->final_norm, hidden_states.SubRows(rows[i], 1),
+              out.SubRows(i, 1));
+  }
   return absl::OkStatus();
 }
 
 int64_t Transformer::max_positions() const { return impl_->max_positions(); }
 
 int64_t Transformer::ReusablePositions(int64_t prompt_length) const {
-  if (!impl_->has_dynamic_rope()) return max_positions();
-  return prompt_length <= impl_->rope->length_limit() ? impl_->rope->length_limit() : 0;
+  const int64_t limit = impl_->rope_length_limit();
+  return prompt_length <= limit ? std::min(limit, max_positions()) : 0;
 }
 
 int64_t Transformer::weight_bytes() const { return impl_->weights.arena.bytes(); }

@@ -80,21 +80,24 @@ class Transformer {
 
   // Final norm and LM head of the chosen rows of what Forward left: logits [b, v] of rows [b], 1 <=
   // b <= max_logits_rows, in any order, repeated or not. Does not allocate. INVALID_ARGUMENT names
-  // the row or size that is wrong; FAILED_PRECONDITION when the last layer is not loaded.
+  // the row or size that is wrong; FAILED_PRECONDITION when the last layer is not loaded or the
+  // model has no LM head.
   absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
                              MatrixView<float> logits);
 
-  // Final norm only, of all rows: out [m, d] may be hidden_states itself. FAILED_PRECONDITION as
-  // above.
-  absl::Status ApplyFinalNorm(MatrixView<const float> hidden_states, MatrixView<float> out);
+  // The final hidden states, what every head reads: the final norm of the chosen rows of what
+  // Forward left. out [b, d] of rows [b], in any order, repeated or not. Does not allocate. Errors
+  // as above; FAILED_PRECONDITION only when the last layer is not loaded.
+  absl::Status ApplyFinalNorm(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
+                              MatrixView<float> out);
 
   // Number of positions a sequence may have: the model's limit, or 2^31 - 1 where the model has
   // none (RoPE type dynamic).
   int64_t max_positions() const;
   // The keys of positions [0, result) of a sequence with such a prompt depend on the tokens up to
   // them only, so that their pages may serve every sequence that begins with these tokens and is
-  // allowed to reuse as many. max_positions() for every model without RoPE type dynamic; with it
-  // max_position_embeddings if the prompt fits into that, else 0.
+  // allowed to reuse as many. max_positions() unless a RoPE type rotates by the length of the
+  // sequence (dynamic); then the length it does so from, if the prompt fits into that, else 0.
   int64_t ReusablePositions(int64_t prompt_length) const;
 
   // Bytes of the packed weights.

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -231,7 +232,9 @@ class HiddenStatesTest : public ModelGoldenTest {
     std::vector<float> normed(hidden_states.rows * hidden_states.cols);
     const MatrixView<float> out = {normed.data(), hidden_states.rows, hidden_states.cols,
                                    hidden_states.cols};
-    PHYLLO_ASSERT_OK(runner_->transformer().ApplyFinalNorm(hidden_states, out));
+    std::vector<int64_t> rows(hidden_states.rows);
+    std::iota(rows.begin(), rows.end(), 0);
+    PHYLLO_ASSERT_OK(runner_->transformer().ApplyFinalNorm(rows, hidden_states, out));
     Compare(prefix + "final_norm", out, compared);
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/ops/activation.h"
+#include "model/ops/rope.h"
 
 // The formulas of model/ops written down plainly, in double, one row at a time: what the kernels
 // are tested against. Pure functions.
@@ -38,13 +39,17 @@ inline std::vector<double> ReferenceLayerNorm(const std::vector<double>& x,
 }
 
 // One head x [hd], rotated by cos and sin [r / 2].
-inline std::vector<double> ReferenceRope(std::vector<double> x, const std::vector<double>& cos,
+inline std::vector<double> ReferenceRope(RopePairs pairs, std::vector<double> x,
+                                         const std::vector<double>& cos,
                                          const std::vector<double>& sin) {
   const size_t half = cos.size();
+  const bool halves = pairs == RopePairs::kHalves;
   for (size_t i = 0; i < half; ++i) {
-    const double a = x[i], b = x[i + half];
-    x[i] = a * cos[i] - b * sin[i];
-    x[i + half] = b * cos[i] + a * sin[i];
+    double& first = x[halves ? i : 2 * i];
+    double& second = x[halves ? i + half : 2 * i + 1];
+    const double a = first, b = second;
+    first = a * cos[i] - b * sin[i];
+    second = b * cos[i] + a * sin[i];
   }
   return x;
 }

@@ -43,17 +43,17 @@ absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(
 }
 
 double MatmulBound::TimeStep(int64_t rows, int64_t logits_rows) {
-  const Activations a = activations_.FirstRows(rows);
   const MatrixView<float> hidden_states = hidden_states_.SubRows(0, rows);
   const absl::Time begin = absl::Now();
   for (const LayerWeights& layer : weights_.layers) {
+    const Activations a = activations_.FirstRows(rows).ForLayer(layer.description);
     layer.qkv_proj.Forward(a.normed, a.qkv, pool_, *scratch_);
     layer.o_proj.ForwardAdd(a.attention, hidden_states, pool_, *scratch_);
     layer.gate_up_proj.Forward(a.normed, a.gate_up, pool_, *scratch_);
     layer.down_proj.ForwardAdd(a.feed_forward, hidden_states, pool_, *scratch_);
   }
-  weights_.head->lm_head.Forward(a.normed.SubRows(0, logits_rows), logits_.SubRows(0, logits_rows),
-                                 pool_, *scratch_);
+  weights_.head->lm_head->Forward(activations_.normed.SubRows(0, logits_rows),
+                                  logits_.SubRows(0, logits_rows), pool_, *scratch_);
   return absl::ToDoubleSeconds(absl::Now() - begin);
 }
 
