@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kLanes = 8;
 constexpr int64_t kBlock = 4096;
+constexpr size_t kSkipBlock = 256;  // values that are passed over together if none is large enough
 constexpr uint32_t kExponentMask = 0x7f800000u;  // all ones in infinities and NaN only
 
 bool IsFinite(float value) {
@@ -66,18 +67,6 @@ Floats Exp(Floats x) {
   return x < lowest ? Floats{} : p * scale;
 }
 
-float MaxOf(absl::Span<const float> values) {
-  constexpr float kNothing = -std::numeric_limits<float>::infinity();
-  Floats max = Floats{} + kNothing;
-  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i += kLanes) {
-    const Floats lanes = LoadLanes(values, i, kNothing);
-    max = lanes > max ? lanes : max;
-  }
-  float result = max[0];
-  for (int64_t lane = 1; lane < kLanes; ++lane) result = std::max(result, max[lane]);
-  return result;
-}
-
 // sum_i exp(values[i] - max), at most kBlock values.
 double SumOfExponentials(absl::Span<const float> values, float max) {
   Floats sums = {};
@@ -90,6 +79,18 @@ double SumOfExponentials(absl::Span<const float> values, float max) {
 }
 
 }  // namespace
+
+float MaxOf(absl::Span<const float> values) {
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  Floats max = Floats{} + kNothing;
+  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i += kLanes) {
+    const Floats lanes = LoadLanes(values, i, kNothing);
+    max = lanes > max ? lanes : max;
+  }
+  float result = max[0];
+  for (int64_t lane = 1; lane < kLanes; ++lane) result = std::max(result, max[lane]);
+  return result;
+}
 
 absl::StatusOr<LogitsSummary> SummarizeLogits(absl::Span<const float> logits) {
   if (!AllFinite(logits)) {
@@ -136,16 +137,20 @@ std::vector<TokenLogprob> TopLogprobs(absl::Span<const float> logits, const Logi
   };
   for (int32_t id = 0; id < static_cast<int32_t>(logits.size()); ++id) {
     if (static_cast<int64_t>(top.size()) < count) {
-      top.push_back({id, 0.0f});
+      top.push_back({.token_id = id});
       std::push_heap(top.begin(), top.end(), better);
     } else if (logits[id] > logits[top.front().token_id]) {
       std::pop_heap(top.begin(), top.end(), better);
-      top.back() = {id, 0.0f};
+      top.back() = {.token_id = id};
       std::push_heap(top.begin(), top.end(), better);
     }
   }
   std::sort_heap(top.begin(), top.end(), better);
-  for (TokenLogprob& token : top) token.logprob = LogProbability(logits, summary, token.token_id);
+  for (size_t i = 0; i < top.size(); ++i) {
+    top[i].logprob = LogProbability(logits, summary, top[i].token_id);
+    const bool tied = i > 0 && logits[top[i].token_id] == logits[top[i - 1].token_id];
+    top[i].rank = tied ? top[i - 1].rank : static_cast<int64_t>(i) + 1;
+  }
   return top;
 }
 
@@ -167,10 +172,14 @@ float KthLargest(absl::Span<const float> values, int64_t count, std::vector<floa
     threshold = scratch[count - 1];
   };
   const size_t capacity = static_cast<size_t>(2 * count + kLanes);
-  for (const float value : values) {
-    if (value > threshold) {
-      scratch.push_back(value);
-      if (scratch.size() >= capacity) shrink();
+  for (size_t begin = 0; begin < values.size(); begin += kSkipBlock) {
+    const absl::Span<const float> block = values.subspan(begin, kSkipBlock);
+    if (MaxOf(block) <= threshold) continue;
+    for (const float value : block) {
+      if (value > threshold) {
+        scratch.push_back(value);
+        if (scratch.size() >= capacity) shrink();
+      }
     }
   }
   if (static_cast<int64_t>(scratch.size()) < count) return -std::numeric_limits<float>::infinity();

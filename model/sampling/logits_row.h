@@ -1,4 +1,4 @@
-// What one row of raw logits says: maximum, normaliser, ranks, most probable tokens. Pure
+// What one row of logits says: maximum, normaliser, ranks, most probable tokens. Pure
 // functions; one fixed order of summation, so the same row gives the same bits wherever it is
 // computed.
 #ifndef PHYLLO_MODEL_SAMPLING_LOGITS_ROW_H_
@@ -15,6 +15,7 @@ namespace phyllo {
 struct TokenLogprob {
   int32_t token_id = 0;
   float logprob = 0.0f;  // natural logarithm of the probability, <= 0
+  int64_t rank = 1;      // as RankOf
 };
 
 struct LogitsSummary {
@@ -45,12 +46,28 @@ int64_t RankOf(absl::Span<const float> logits, int32_t token_id);
 std::vector<TokenLogprob> TopLogprobs(absl::Span<const float> logits, const LogitsSummary& summary,
                                       int64_t count);
 
+// The highest of `values`; -infinity if there are none. No NaN.
+float MaxOf(absl::Span<const float> values);
+
 // The index of the highest value; the lowest index among equals. `values` [v], v >= 1, no NaN.
 int32_t ArgMax(absl::Span<const float> values);
 
 // The `count`-th largest of `values` [v], counting equals separately. 1 <= count <= v, no NaN.
 // `scratch` is reused storage.
 float KthLargest(absl::Span<const float> values, int64_t count, std::vector<float>& scratch);
+
+// Calls visit(i) for every i, ascending, with values[i] >= threshold. Quick where they are few.
+template <typename Visit>
+void VisitAtLeast(absl::Span<const float> values, float threshold, Visit visit) {
+  constexpr size_t kBlock = 256;
+  for (size_t begin = 0; begin < values.size(); begin += kBlock) {
+    const absl::Span<const float> block = values.subspan(begin, kBlock);
+    if (MaxOf(block) < threshold) continue;
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (block[i] >= threshold) visit(static_cast<int32_t>(begin + i));
+    }
+  }
+}
 
 }  // namespace phyllo
 

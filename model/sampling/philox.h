@@ -31,15 +31,22 @@ constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
+// What a number is drawn for: draws of one token for different ends are independent.
+enum class DrawPurpose : uint32_t {
+  kToken = 0,  // which of the candidates
+  kXtc = 1,    // whether XTC acts
+};
+
 // One uniform double in [0, 1), a multiple of 2^-53, for the token sampled at `position` (0-based
 // position of the new token in its sequence) of alternative `choice` of a request with `seed`. Key
-// = seed; counter = (position, choice).
-constexpr double UniformDraw(uint64_t seed, int32_t choice, int64_t position) {
+// = seed; counter = (position, choice, purpose).
+constexpr double UniformDraw(uint64_t seed, int32_t choice, int64_t position,
+                             DrawPurpose purpose = DrawPurpose::kToken) {
   const auto bits_of_position = static_cast<uint64_t>(position);
-  const std::array<uint32_t, 4> words =
-      Philox4x32({static_cast<uint32_t>(bits_of_position),
-                  static_cast<uint32_t>(bits_of_position >> 32), static_cast<uint32_t>(choice), 0},
-                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  const std::array<uint32_t, 4> words = Philox4x32(
+      {static_cast<uint32_t>(bits_of_position), static_cast<uint32_t>(bits_of_position >> 32),
+       static_cast<uint32_t>(choice), static_cast<uint32_t>(purpose)},
+      {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   const uint64_t mantissa = ((static_cast<uint64_t>(words[0]) << 32) | words[1]) >> 11;
   return static_cast<double>(mantissa) * 0x1.0p-53;
 }

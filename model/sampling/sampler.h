@@ -10,7 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "model/sampling/logits_processors.h"
+#include "model/sampling/candidates.h"
+#include "model/sampling/history_processors.h"
 #include "model/sampling/logits_row.h"
 #include "model/sampling/sampling_parameters.h"
 #include "model/sampling/token_history.h"
@@ -33,9 +34,9 @@ struct SampledToken {
 absl::StatusOr<SampledToken> DescribeToken(absl::Span<const float> logits, int32_t token_id,
                                            const SamplingParameters& parameters);
 
-// Draws tokens; holds only scratch sized by vocab_size, so that Sample does not allocate beyond
-// top_logprobs. The result is a function of the arguments alone. Thread-compatible: one sampler per
-// thread.
+// Draws tokens; holds only scratch, sized by vocab_size and the longest history, so that Sample
+// does not allocate beyond top_logprobs. The result is a function of the arguments alone.
+// Thread-compatible: one sampler per thread.
 class Sampler {
  public:
   explicit Sampler(int64_t vocab_size);
@@ -47,13 +48,23 @@ class Sampler {
   absl::StatusOr<SampledToken> Sample(absl::Span<const float> logits, const TokenHistory& history,
                                       const SamplingParameters& parameters, int64_t position);
 
+  // Whom Sample draws from, ids ascending, with their weights: all steps but the draw. With
+  // temperature 0 the one token that it takes. Valid until the next call. Errors as of Sample, but
+  // that the logits are not checked.
+  absl::StatusOr<absl::Span<const Candidate>> SelectCandidates(absl::Span<const float> logits,
+                                                               const TokenHistory& history,
+                                                               const SamplingParameters& parameters,
+                                                               int64_t position);
+
  private:
-  absl::StatusOr<int32_t> ChooseToken(absl::Span<const float> logits, const TokenHistory& history,
-                                      const SamplingParameters& parameters, int64_t position);
+  // The logits after bias, penalties and bans: `logits` themselves if nothing changes them.
+  absl::Span<const float> Process(absl::Span<const float> logits, const TokenHistory& history,
+                                  const SamplingParameters& parameters);
 
   std::vector<float> processed_;       // [v]
   std::vector<float> scratch_;         // [v]
   std::vector<Candidate> candidates_;  // <= v
+  HistoryScratch history_scratch_;
 };
 
 }  // namespace phyllo

@@ -12,6 +12,7 @@
 namespace phyllo {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -120,6 +121,71 @@ TEST_F(SamplerTest, SamplesAllowedTokensOnly) {
   EXPECT_EQ(counts[1] + counts[2], 100);
 }
 
+TEST_F(SamplerTest, AppliesDry) {
+  for (const int32_t id : {0, 1, 2, 0, 1}) history_.AddGenerated(id);
+  const std::vector<float> logits = {0.0f, 0.0f, 3.0f, 2.5f};
+  EXPECT_EQ(Token(logits, {.temperature = 0.0f}), 2);
+  EXPECT_EQ(Token(logits, {.temperature = 0.0f, .dry = DryParameters{.multiplier = 1.0f}}), 3);
+}
+
+TEST_F(SamplerTest, RepeatsNoNgram) {
+  for (const int32_t id : {0, 1, 2, 0, 1}) history_.AddGenerated(id);
+  const std::vector<float> logits = {0.0f, 0.0f, 3.0f, 2.5f};
+  EXPECT_EQ(Token(logits, {.temperature = 0.0f, .no_repeat_ngram_size = 3}), 3);
+  EXPECT_EQ(Token(logits, {.temperature = 0.0f, .no_repeat_ngram_size = 4}), 2);
+}
+
+TEST_F(SamplerTest, CompletesNoBannedSequence) {
+  history_.AddPrompt({5});
+  const SamplingParameters parameters = {.temperature = 0.0f, .banned_sequences = {{5, 1}, {4, 2}}};
+  EXPECT_EQ(Token({0.0f, 3.0f, 2.0f}, parameters), 2);
+}
+
+TEST_F(SamplerTest, LimitsPenaltiesToTheWindow) {
+  TokenHistory history(/*penalty_window=*/1);
+  history.AddGenerated(1);
+  history.AddGenerated(0);
+  const SamplingParameters parameters = {
+      .temperature = 0.0f, .presence_penalty = 5.0f, .penalty_window = 1};
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const SampledToken token,
+      sampler_.Sample(std::vector<float>{3.0f, 2.0f}, history, parameters, 2));
+  EXPECT_EQ(token.token_id, 1);
+}
+
+std::vector<int32_t> Ids(absl::Span<const Candidate> candidates) {
+  std::vector<int32_t> ids;
+  for (const Candidate& candidate : candidates) ids.push_back(candidate.token_id);
+  return ids;
+}
+
+// sigma of 0, 1, 2, 3 is sqrt(1.25) = 1.118, after top_k too: with that of 2 and 3 alone, 0.5, only
+// 3 would stay.
+TEST_F(SamplerTest, TakesSigmaOfTheWholeVocabulary) {
+  const std::vector<float> logits = {0.0f, 1.0f, 2.0f, 3.0f};
+  for (const float temperature : {0.5f, 1.0f, 2.0f}) {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(
+        const absl::Span<const Candidate> candidates,
+        sampler_.SelectCandidates(
+            logits, history_, {.temperature = temperature, .top_k = 2, .top_n_sigma = 1.0f}, 0));
+    EXPECT_THAT(Ids(candidates), ElementsAre(2, 3));
+  }
+}
+
+TEST_F(SamplerTest, ActsAlwaysAtXtcProbabilityOneAndNeverAtZero) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.2f)};
+  for (int64_t position = 0; position < 200; ++position) {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(
+        absl::Span<const Candidate> candidates,
+        sampler_.SelectCandidates(logits, history_, {.xtc = XtcParameters{1.0f, 0.25f}}, position));
+    EXPECT_THAT(Ids(candidates), ElementsAre(1, 2));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(
+        candidates,
+        sampler_.SelectCandidates(logits, history_, {.xtc = XtcParameters{0.0f, 0.25f}}, position));
+    EXPECT_THAT(Ids(candidates), ElementsAre(0, 1, 2));
+  }
+}
+
 TEST_F(SamplerTest, SameSeedAndPositionGiveTheSameToken) {
   const std::vector<float> logits(8, 0.0f);
   Sampler other(8);
@@ -167,6 +233,8 @@ TEST_F(SamplerTest, ReportsChosenIdsAfterTheMostProbable) {
   EXPECT_EQ(token.top_logprobs[0].token_id, 0);
   EXPECT_EQ(token.top_logprobs[1].token_id, 1);
   EXPECT_NEAR(token.top_logprobs[1].logprob, std::log(0.25), 1e-6);
+  EXPECT_EQ(token.top_logprobs[0].rank, 1);
+  EXPECT_EQ(token.top_logprobs[1].rank, 2);
 }
 
 TEST_F(SamplerTest, ReportsAtMostTheVocabulary) {
@@ -186,7 +254,7 @@ TEST_F(SamplerTest, ReturnsInvalidArgumentWhenNothingMayBeSampled) {
   const SamplingParameters parameters = {
       .allowed_token_ids = {0}, .min_tokens = 1, .stop_token_ids = {0}};
   EXPECT_THAT(sampler_.Sample(std::vector<float>{0.0f, 1.0f}, history_, parameters, 0),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("leave no token")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("leave no token to sample")));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 
 namespace phyllo {
@@ -18,12 +19,34 @@ inline constexpr float kMaxAdditivePenalty = 100.0f;
 inline constexpr float kMaxLogitBias = 1000.0f;
 inline constexpr int64_t kMaxLogitBiasCount = 1024;
 inline constexpr int64_t kMaxTopLogprobs = 128;
+inline constexpr float kMaxTopNSigma = 1000.0f;
+inline constexpr int64_t kMaxBannedSequenceCount = 1024;
+inline constexpr int64_t kMaxBannedSequenceLength = 256;
+inline constexpr float kMaxDryMultiplier = 100.0f;
+inline constexpr float kMaxDryBase = 100.0f;
+inline constexpr int64_t kMaxDryBreakerCount = 1024;
+inline constexpr float kMaxXtcThreshold = 0.5f;
+
+// Settings of DRY, see ApplyDry.
+struct DryParameters {
+  float multiplier = 1.0f;     // range (0, 100]
+  float base = 1.75f;          // range [1, 100]
+  int32_t allowed_length = 2;  // range [0, 2^31)
+  // At most 1024 ids in [0, v).
+  absl::flat_hash_set<int32_t> breaker_token_ids = {};
+};
+
+// Settings of XTC, see SelectXtc.
+struct XtcParameters {
+  float probability = 0.0f;  // range [0, 1]
+  float threshold = 0.1f;    // range [0, 0.5]
+};
 
 // Ranges are inclusive unless said otherwise. The defaults change nothing: they sample from the
 // model's own distribution. Copyable, thread-compatible; immutable once a sequence runs.
 struct SamplingParameters {
-  // 0 means greedy: the highest processed logit, the lowest id among equals; top_k, top_p, min_p
-  // and seed then have no effect. Range [0, 100].
+  // 0 means greedy: the highest processed logit, the lowest id among equals; top_k, top_p, min_p,
+  // typical_p, top_n_sigma, xtc and seed then have no effect. Range [0, 100].
   float temperature = 1.0f;
   // Keep the top_k highest logits (and all equal to the last of them). Absent keeps all. Range [1,
   // 2^31).
@@ -33,6 +56,11 @@ struct SamplingParameters {
   float top_p = 1.0f;
   // Drop tokens less probable than min_p times the most probable one. Range [0, 1].
   float min_p = 0.0f;
+  // Keep tokens whose information content is nearest to the entropy, up to this mass. Range (0, 1].
+  float typical_p = 1.0f;
+  // Keep tokens within this many standard deviations of the highest logit. Range (0, 1000].
+  std::optional<float> top_n_sigma = std::nullopt;
+  std::optional<XtcParameters> xtc = std::nullopt;
   // Divides positive logits, multiplies negative ones, of every token of the prompt or the output.
   // Range (0, 100].
   float repetition_penalty = 1.0f;
@@ -40,6 +68,15 @@ struct SamplingParameters {
   float frequency_penalty = 0.0f;
   // Subtracted once if the token occurs in the output. Range [-100, 100].
   float presence_penalty = 0.0f;
+  // The three penalties see this many latest tokens of prompt and output. Absent: all. Range [1,
+  // 2^31).
+  std::optional<int32_t> penalty_window = std::nullopt;
+  std::optional<DryParameters> dry = std::nullopt;
+  // No n-gram of this many tokens may occur twice in prompt and output. Range [1, 2^31).
+  std::optional<int32_t> no_repeat_ngram_size = std::nullopt;
+  // Sequences that prompt and output must not come to hold. At most 1024, each of 1 to 256 ids in
+  // [0, v).
+  std::vector<std::vector<int32_t>> banned_sequences = {};
   // (token id, value added to its logit). Ids distinct, in [0, v); values in [-1000, 1000]; at most
   // 1024 of them.
   std::vector<std::pair<int32_t, float>> logit_bias = {};

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
@@ -34,6 +35,13 @@ TEST(ValidateSamplingParametersTest, AcceptsTheEdgesOfTheRanges) {
   parameters.stop_token_ids = {0};
   parameters.min_tokens = 1;
   parameters.top_logprobs = kMaxTopLogprobs;
+  parameters.typical_p = 1e-9f;
+  parameters.top_n_sigma = kMaxTopNSigma;
+  parameters.penalty_window = 1;
+  parameters.no_repeat_ngram_size = 1;
+  parameters.banned_sequences = {{1}, std::vector<int32_t>(kMaxBannedSequenceLength, 9)};
+  parameters.dry = DryParameters{.multiplier = kMaxDryMultiplier, .base = 1, .allowed_length = 0};
+  parameters.xtc = XtcParameters{.probability = 1, .threshold = kMaxXtcThreshold};
   PHYLLO_EXPECT_OK(ValidateSamplingParameters(parameters, kVocabSize));
 }
 
@@ -67,6 +75,39 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"ZeroTopP", [](auto& p) { p.top_p = 0.0f; }, "top_p is 0, must be in (0, 1]"},
         BadCase{"LargeTopP", [](auto& p) { p.top_p = 1.5f; }, "top_p is 1.5, must be in (0, 1]"},
         BadCase{"LargeMinP", [](auto& p) { p.min_p = 1.5f; }, "min_p is 1.5, must be in [0, 1]"},
+        BadCase{"ZeroTypicalP", [](auto& p) { p.typical_p = 0.0f; },
+                "typical_p is 0, must be in (0, 1]"},
+        BadCase{"ZeroTopNSigma", [](auto& p) { p.top_n_sigma = 0.0f; },
+                "top_n_sigma is 0, must be in (0, 1000]"},
+        BadCase{"ZeroPenaltyWindow", [](auto& p) { p.penalty_window = 0; },
+                "penalty_window is 0, must be in [1, 2^31)"},
+        BadCase{"ZeroNgramSize", [](auto& p) { p.no_repeat_ngram_size = 0; },
+                "no_repeat_ngram_size is 0, must be in [1, 2^31)"},
+        BadCase{"EmptyBannedSequence", [](auto& p) { p.banned_sequences = {{1}, {}}; },
+                "the number of ids in one of banned_sequences is 0, must be in [1, 256]"},
+        BadCase{"TooManyBannedSequences",
+                [](auto& p) {
+                  p.banned_sequences.assign(1025, {1});
+                },
+                "the number of banned_sequences is 1025, must be in [0, 1024]"},
+        BadCase{"UnknownBannedToken",
+                [](auto& p) {
+                  p.banned_sequences = {{1, 10}};
+                },
+                "a token id of banned_sequences is 10, must be in [0, 10)"},
+        BadCase{"ZeroDryMultiplier", [](auto& p) { p.dry = DryParameters{.multiplier = 0.0f}; },
+                "dry.multiplier is 0, must be in (0, 100]"},
+        BadCase{"LowDryBase", [](auto& p) { p.dry = DryParameters{.base = 0.5f}; },
+                "dry.base is 0.5, must be in [1, 100]"},
+        BadCase{"NegativeDryLength", [](auto& p) { p.dry = DryParameters{.allowed_length = -1}; },
+                "dry.allowed_length is -1, must be in [0, 2^31)"},
+        BadCase{"UnknownDryBreaker",
+                [](auto& p) { p.dry = DryParameters{.breaker_token_ids = {10}}; },
+                "a token id of dry.breaker_token_ids is 10"},
+        BadCase{"LargeXtcProbability", [](auto& p) { p.xtc = XtcParameters{.probability = 2.0f}; },
+                "xtc.probability is 2, must be in [0, 1]"},
+        BadCase{"LargeXtcThreshold", [](auto& p) { p.xtc = XtcParameters{.threshold = 0.6f}; },
+                "xtc.threshold is 0.6, must be in [0, 0.5]"},
         BadCase{"ZeroRepetitionPenalty", [](auto& p) { p.repetition_penalty = 0.0f; },
                 "repetition_penalty is 0, must be in (0, 100]"},
         BadCase{"LargeFrequencyPenalty", [](auto& p) { p.frequency_penalty = 100.5f; },
@@ -89,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 "logit_bias names token id 1 twice"},
         BadCase{"TooManyBiases", [](auto& p) { p.logit_bias.resize(kMaxLogitBiasCount + 1); },
-                "logit_bias entries is 1025"},
+                "the number of logit_bias entries is 1025, must be in [0, 1024]"},
         BadCase{"UnknownAllowedToken", [](auto& p) { p.allowed_token_ids = {-1}; },
                 "a token id of allowed_token_ids is -1"},
         BadCase{"UnknownStopToken", [](auto& p) { p.stop_token_ids = {11}; },
@@ -108,7 +149,13 @@ INSTANTIATE_TEST_SUITE_P(
                   p.allowed_token_ids = {4, 5};
                   p.stop_token_ids = {5, 4, 6};
                 },
-                "min_tokens is 3, but every allowed token id is a stop token id"}),
+                "min_tokens is 3, but every allowed token id is banned"},
+        BadCase{"NothingLeftBesideTheBanned",
+                [](auto& p) {
+                  p.allowed_token_ids = {4};
+                  p.banned_sequences = {{4}};
+                },
+                "every allowed token id is banned"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
