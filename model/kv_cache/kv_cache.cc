@@ -1,5 +1,6 @@
 #include "model/kv_cache/kv_cache.h"
 
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -20,47 +21,71 @@ absl::Status CheckRange(absl::string_view name, int64_t value, int64_t low, int6
       absl::StrCat("KV cache: ", name, " is ", value, ", must be in [", low, ", ", high, "]"));
 }
 
-int64_t PageStride(const KvLayout& layout) {
-  return (layout.page_bytes() + HugePageArena::kAlignment - 1) / HugePageArena::kAlignment *
-         HugePageArena::kAlignment;
+absl::StatusOr<int64_t> GroupBytes(const KvLayout& layout, int64_t layer_count,
+                                   int64_t page_count) {
+  PHYLLO_RETURN_IF_ERROR(
+      CheckRange("page_count", page_count, 0, std::numeric_limits<int32_t>::max()));
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(KvCache::PageStride(layout), layer_count, &bytes) ||
+      __builtin_mul_overflow(bytes, page_count, &bytes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("KV cache: ", page_count, " pages of ", layer_count, " layers x ",
+                     KvCache::PageStride(layout), " bytes exceed the address space"));
+  }
+  return bytes;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<KvCache>> KvCache::Create(const KvLayout& layout,
-                                                         int64_t num_hidden_layers,
-                                                         int64_t page_count) {
-  PHYLLO_RETURN_IF_ERROR(layout.Validate());
-  PHYLLO_RETURN_IF_ERROR(CheckRange("num_key_value_heads", layout.num_key_value_heads, 1, 1 << 16));
-  PHYLLO_RETURN_IF_ERROR(CheckRange("num_hidden_layers", num_hidden_layers, 1, 1 << 16));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckRange("page_count", page_count, 0, std::numeric_limits<int32_t>::max()));
-  int64_t total_bytes = 0;
-  if (__builtin_mul_overflow(PageStride(layout), num_hidden_layers, &total_bytes) ||
-      __builtin_mul_overflow(total_bytes, page_count, &total_bytes)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("KV cache: ", page_count, " pages of ", num_hidden_layers, " layers x ",
-                     PageStride(layout), " bytes exceed the address space"));
-  }
-  HugePageArena arena;
-  PHYLLO_ASSIGN_OR_RETURN(std::byte* const data, arena.Allocate(total_bytes));
-  return std::unique_ptr<KvCache>(
-      new KvCache(layout, num_hidden_layers, page_count, std::move(arena), data));
+int64_t KvCache::PageStride(const KvLayout& layout) {
+  return (layout.page_bytes() + HugePageArena::kAlignment - 1) / HugePageArena::kAlignment *
+         HugePageArena::kAlignment;
 }
 
-KvCache::KvCache(const KvLayout& layout, int64_t num_hidden_layers, int64_t page_count,
-                 HugePageArena arena, std::byte* data)
-    : layout_(layout),
-      num_hidden_layers_(num_hidden_layers),
-      arena_(std::move(arena)),
-      data_(data),
-      allocator_(page_count) {}
+absl::StatusOr<std::unique_ptr<KvCache>> KvCache::Create(const KvLayout& layout,
+                                                         const KvLayerGroups& groups,
+                                                         absl::Span<const int64_t> page_counts) {
+  PHYLLO_RETURN_IF_ERROR(layout.Validate());
+  PHYLLO_RETURN_IF_ERROR(CheckRange("num_key_value_heads", layout.num_key_value_heads, 1, 1 << 16));
+  PHYLLO_RETURN_IF_ERROR(CheckRange("number of layers", groups.group_of_layer.size(), 1, 1 << 16));
+  PHYLLO_RETURN_IF_ERROR(CheckRange("number of page counts", page_counts.size(),
+                                    groups.group_count(), groups.group_count()));
+  std::vector<Group> storage;
+  for (int64_t group = 0; group < groups.group_count(); ++group) {
+    Group& added = storage.emplace_back();
+    added.layer_count = groups.LayerCount(group);
+    PHYLLO_ASSIGN_OR_RETURN(const int64_t bytes,
+                            GroupBytes(layout, added.layer_count, page_counts[group]));
+    PHYLLO_ASSIGN_OR_RETURN(added.data, added.arena.Allocate(bytes));
+    added.allocator = std::make_unique<PageAllocator>(page_counts[group]);
+  }
+  return std::unique_ptr<KvCache>(new KvCache(layout, groups, std::move(storage)));
+}
+
+KvCache::KvCache(const KvLayout& layout, const KvLayerGroups& layer_groups,
+                 std::vector<Group> groups)
+    : layout_(layout), group_of_layer_(layer_groups.group_of_layer), groups_(std::move(groups)) {
+  std::vector<int64_t> layers_so_far(groups_.size(), 0);
+  for (const int64_t group : group_of_layer_) index_in_group_.push_back(layers_so_far[group]++);
+  for (size_t group = 0; group < groups_.size(); ++group)
+    page_groups_.push_back({groups_[group].allocator.get(), layer_groups.windows[group]});
+}
 
 KvLayer KvCache::layer(int64_t index) const {
+  const Group& group = groups_[group_of_layer_[index]];
   const int64_t page_stride = PageStride(layout_);
   return {.layout = layout_,
-          .base = data_ + index * allocator_.page_count() * page_stride,
+          .base = group.data + index_in_group_[index] * group.allocator->page_count() * page_stride,
           .page_stride = page_stride};
+}
+
+void KvCache::CopyPage(int64_t group, int32_t source, int32_t target) {
+  const int64_t page_stride = PageStride(layout_);
+  const int64_t layer_stride = groups_[group].allocator->page_count() * page_stride;
+  for (int64_t layer = 0; layer < groups_[group].layer_count; ++layer) {
+    std::byte* const base = groups_[group].data + layer * layer_stride;
+    std::memcpy(base + target * page_stride, base + source * page_stride, layout_.page_bytes());
+  }
 }
 
 }  // namespace phyllo

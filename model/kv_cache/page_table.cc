@@ -1,5 +1,6 @@
 #include "model/kv_cache/page_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -16,25 +17,34 @@ absl::Status PageTable::Resize(int64_t token_count) {
       const std::string message =
           absl::StrCat(page.status().message(), "; ", token_count, " tokens need ", new_count,
                        " pages of ", page_size_, ", the sequence has ", old_count);
-      pages_.resize(old_count);
-      page_ids_.resize(old_count);
+      Shrink(old_count);
       return absl::ResourceExhaustedError(message);
     }
     AppendShared(*std::move(page));
   }
-  pages_.resize(new_count);
-  page_ids_.resize(new_count);
+  Shrink(new_count);
   return absl::OkStatus();
 }
 
+void PageTable::Shrink(size_t count) {
+  while (pages_.size() > count) pages_.pop_back();
+  page_ids_.resize(count);
+  released_count_ = std::min(released_count_, static_cast<int64_t>(count));
+}
+
+void PageTable::ReleaseLeading(int64_t page_count) {
+  for (; released_count_ < page_count; ++released_count_) {
+    pages_[released_count_] = PageHandle();
+    page_ids_[released_count_] = kReleased;
+  }
+}
+
 void PageTable::AppendShared(PageHandle page) {
+  if (page.page_id() == kReleased) ++released_count_;
   page_ids_.push_back(page.page_id());
   pages_.push_back(std::move(page));
 }
 
-void PageTable::Clear() {
-  pages_.clear();
-  page_ids_.clear();
-}
+void PageTable::Clear() { Shrink(0); }
 
 }  // namespace phyllo

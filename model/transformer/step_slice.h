@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 
 namespace phyllo {
 
@@ -17,8 +17,10 @@ struct StepSlice {
   // Tokens of the whole prompt, those not yet computed included. Only RoPE type dynamic looks at
   // it: there the rotation of a position depends on the length of the prompt it belongs to, however
   // the prompt is cut into chunks (rope.h).
-  int64_t prompt_length = 0;         // >= 1
-  const PageTable* pages = nullptr;  // not null; with room for first_position + row_count tokens
+  int64_t prompt_length = 0;  // >= 1
+  // Not null; with room for first_position + row_count tokens. Pages that no query from
+  // first_position on reads may have been given back (SequencePages::ReleaseBefore).
+  const SequencePages* pages = nullptr;
 };
 
 }  // namespace phyllo

@@ -18,6 +18,7 @@
 #include "model/transformer/activations.h"
 #include "model/transformer/decoder_layer.h"
 #include "model/transformer/decoder_weights.h"
+#include "model/transformer/layer_groups_of.h"
 #include "model/transformer/row_blocks.h"
 
 // Invariants: everything a step writes was sized by Load, so Forward and ComputeLogits allocate
@@ -40,7 +41,7 @@ struct Transformer::Impl {
   LinearInput logits_input;  // [max_logits_rows, d]
   std::optional<LinearScratch> linear_scratch;
   std::optional<AttentionScratch> attention_scratch;
-  std::vector<SequenceSlice> slices;      // [max_rows], of the current step
+  std::vector<std::vector<SequenceSlice>> slices;  // [groups][max_rows], of the current step
   std::vector<float> length_frequencies;  // [widest rotary_dim / 2], of a sequence's length
 
   // The length up to which no rotation depends on the length of its sequence.
@@ -60,6 +61,7 @@ struct Transformer::Impl {
   absl::Status CheckStep(absl::Span<const StepSlice> step_slices,
                          MatrixView<const float> hidden_states) const;
   absl::Status CheckSlice(const StepSlice& slice, int64_t expected_row) const;
+  absl::Status CheckGroups(const StepSlice& slice) const;
   absl::Status CheckRows(absl::Span<const int64_t> rows,
                          MatrixView<const float> hidden_states) const;
   void FillRotations(const StepSlice& slice, const RopeFrequencies& rope, const RopeRows& out);
@@ -92,8 +94,10 @@ absl::Status CheckOptions(const TransformerOptions& options,
       CheckOption("first_layer", options.first_layer, 0, options.last_layer - 1));
   PHYLLO_RETURN_IF_ERROR(CheckOption("max_rows", options.max_rows, 1, kMaxRows));
   PHYLLO_RETURN_IF_ERROR(CheckOption("max_logits_rows", options.max_logits_rows, 1, kMaxRows));
-  return CheckOption("kv_page_count", options.kv_page_count, 1,
-                     std::numeric_limits<int32_t>::max());
+  constexpr int64_t kMaxPages = std::numeric_limits<int32_t>::max();
+  for (const int64_t page_count : options.kv_page_counts)
+    PHYLLO_RETURN_IF_ERROR(CheckOption("kv_page_counts", page_count, 1, kMaxPages));
+  return CheckOption("kv_page_count", options.kv_page_count, 1, kMaxPages);
 }
 
 // What the description may say and this class does not compute.
@@ -141,7 +145,7 @@ absl::Status Transformer::Impl::AllocateBuffers() {
                             arena.Allocate(LinearInput::BytesFor(rows, cols, options.precision)));
     logits_input = {.precision = options.precision, .data = data, .rows = rows, .cols = cols};
   }
-  slices.resize(options.max_rows);
+  slices.assign(kv_cache->page_groups().size(), std::vector<SequenceSlice>(options.max_rows));
   for (const RopeFrequencies& rope : ropes) {
     length_frequencies.resize(
         std::max<size_t>(length_frequencies.size(), rope.inverse_frequencies().size()));
@@ -171,6 +175,23 @@ absl::Status Transformer::Impl::CheckSlice(const StepSlice& slice, int64_t expec
         "the page table has room for ", slice.pages == nullptr ? 0 : slice.pages->token_capacity(),
         " tokens in pages of ", slice.pages == nullptr ? 0 : slice.pages->page_size(),
         ", needed are ", end, " in pages of ", options.page_size));
+  }
+  return CheckGroups(slice);
+}
+
+absl::Status Transformer::Impl::CheckGroups(const StepSlice& slice) const {
+  const absl::Span<const KvPageGroup> groups = kv_cache->page_groups();
+  if (slice.pages->group_count() != static_cast<int64_t>(groups.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("the pages are of ", slice.pages->group_count(),
+                                                   " groups of layers, the model has ",
+                                                   groups.size()));
+  }
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const int64_t first =
+        FirstVisiblePage(groups[i].window, slice.first_position, options.page_size);
+    if (slice.pages->table(i).released_count() <= first) continue;
+    return absl::InvalidArgumentError(absl::StrCat("page ", first, " was given back, position ",
+                                                   slice.first_position, " still reads it"));
   }
   return absl::OkStatus();
 }
@@ -254,9 +275,13 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
   PHYLLO_RETURN_IF_ERROR(CheckSupported(description));
   impl->pool = &thread_pool;
 
-  const int64_t layer_count = impl->options.last_layer - impl->options.first_layer;
-  PHYLLO_ASSIGN_OR_RETURN(impl->kv_cache, KvCache::Create(LayoutOf(description, options),
-                                                          layer_count, options.kv_page_count));
+  PHYLLO_ASSIGN_OR_RETURN(
+      const KvLayerGroups groups,
+      LayerGroupsOf(description, impl->options.first_layer, impl->options.last_layer));
+  std::vector<int64_t> page_counts = options.kv_page_counts;
+  if (page_counts.empty()) page_counts.assign(groups.group_count(), options.kv_page_count);
+  PHYLLO_ASSIGN_OR_RETURN(impl->kv_cache,
+                          KvCache::Create(LayoutOf(description, options), groups, page_counts));
   for (const RopeDescription& rope : description.ropes) {
     PHYLLO_ASSIGN_OR_RETURN(RopeFrequencies frequencies,
                             RopeFrequencies::Create(rope.parameters, rope.rotary_dim,
@@ -282,17 +307,22 @@ absl::Status Transformer::Forward(absl::Span<const StepSlice> slices,
                                   MatrixView<float> hidden_states, const LayerObserver* observer) {
   PHYLLO_RETURN_IF_ERROR(impl_->CheckStep(slices, hidden_states));
   const Activations activations = impl_->activations.FirstRows(hidden_states.rows);
-  for (size_t i = 0; i < slices.size(); ++i) {
-    impl_->slices[i] = {.row_begin = slices[i].row_begin,
-                        .row_count = slices[i].row_count,
-                        .first_position = slices[i].first_position,
-                        .page_table = slices[i].pages->page_ids()};
-    for (size_t r = 0; r < impl_->ropes.size(); ++r)
-      impl_->FillRotations(slices[i], impl_->ropes[r], activations.ropes[r]);
+  for (size_t group = 0; group < impl_->slices.size(); ++group) {
+    for (size_t i = 0; i < slices.size(); ++i) {
+      impl_->slices[group][i] = {.row_begin = slices[i].row_begin,
+                                 .row_count = slices[i].row_count,
+                                 .first_position = slices[i].first_position,
+                                 .page_table = slices[i].pages->table(group).page_ids()};
+    }
   }
-  const StepContext step =
-      impl_->MakeContext(absl::MakeSpan(impl_->slices).first(slices.size()), activations);
+  for (const StepSlice& slice : slices) {
+    for (size_t r = 0; r < impl_->ropes.size(); ++r)
+      impl_->FillRotations(slice, impl_->ropes[r], activations.ropes[r]);
+  }
+  StepContext step = impl_->MakeContext({}, activations);
   for (size_t i = 0; i < impl_->weights.layers.size(); ++i) {
+    step.slices =
+        absl::MakeSpan(impl_->slices[impl_->kv_cache->group_of_layer(i)]).first(slices.size());
     RunDecoderLayer(step, impl_->weights.layers[i], impl_->kv_cache->layer(i), hidden_states);
     if (observer != nullptr) (*observer)(impl_->options.first_layer + i, hidden_states);
   }

@@ -1,6 +1,6 @@
 // The forward pass of a decoder-only model, or of a range of its layers.
 //   PHYLLO_ASSIGN_OR_RETURN(const auto transformer, Transformer::Load(config, checkpoint,
-//   thread_pool, options)); PageTable pages(transformer->kv_cache().allocator(),
+//   thread_pool, options)); SequencePages pages(transformer->kv_cache().page_groups(),
 //   options.page_size); PHYLLO_RETURN_IF_ERROR(pages.Resize(n)); const StepSlice slice =
 //   {.row_begin = 0, .row_count = n, .first_position = 0, .prompt_length = n, .pages = &pages};
 //   PHYLLO_RETURN_IF_ERROR(transformer->Forward({slice}, hidden_states));  // embeddings in, hidden
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -40,7 +41,10 @@ struct TransformerOptions {
   int64_t max_logits_rows = 64;  // most rows of one ComputeLogits, >= 1
 
   int64_t page_size = 64;      // tokens a KV page
-  int64_t kv_page_count = 64;  // pages of the cache; memory is committed when first used
+  int64_t kv_page_count = 64;  // pages of each group of layers; memory is committed when first used
+  // If not empty, the pages of each group instead, in the order of LayerGroupsOf
+  // (layer_groups_of.h).
+  std::vector<int64_t> kv_page_counts = {};
 
   // If set, called on the loading thread after each tensor with the bytes of the checkpoint done
   // and to do.

@@ -12,7 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/instruction_set.h"
@@ -53,8 +53,8 @@ TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
       const auto runner, ModelRunner::Load(directory, {.precision = GetParam(), .num_threads = 2}));
   const int64_t d = runner->transformer().description().hidden_size;
   const int64_t v = runner->vocab_size();
-  PageTable prefilling = runner->NewSequence();
-  PageTable decoding = runner->NewSequence();
+  SequencePages prefilling = runner->NewSequence();
+  SequencePages decoding = runner->NewSequence();
   PHYLLO_ASSERT_OK(prefilling.Resize(70));
   PHYLLO_ASSERT_OK(decoding.Resize(70));
   std::vector<float> hidden(41 * d, 0.5f), logits(2 * v);

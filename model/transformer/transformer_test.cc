@@ -17,7 +17,7 @@
 #include "model/base/status_matchers.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/config/model_config.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/ops/attention.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
@@ -75,7 +75,7 @@ class ReferenceTest : public testing::TestWithParam<ToyModel> {
     PHYLLO_ASSIGN_OR_RETURN(
         const std::vector<double> want,
         ComputeReferenceLogits(runner->transformer().description(), *checkpoint, ids));
-    PageTable pages = runner->NewSequence();
+    SequencePages pages = runner->NewSequence();
     PHYLLO_ASSIGN_OR_RETURN(const std::vector<float> got,
                             runner->Prefill(pages, ids, /*chunk=*/24));
     if (got.size() != want.size()) return absl::InternalError("wrong number of logits");
@@ -127,7 +127,7 @@ TEST(TransformerTest, RotatesForTheLengthOfThePromptWhenRopeIsDynamic) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(
       const std::vector<double> want,
       ComputeReferenceLogits(runner->transformer().description(), *checkpoint, ids));
-  PageTable pages = runner->NewSequence();
+  SequencePages pages = runner->NewSequence();
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got,
                               runner->Prefill(pages, ids, /*chunk=*/32));
   ASSERT_EQ(got.size(), want.size());
@@ -145,16 +145,16 @@ TEST(TransformerTest, SharesOnlyKeysThatEveryPromptHasWhenRopeIsDynamic) {
 TEST(TransformerTest, IgnoresWhatPagesHeldBefore) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("Qwen3")));
   const std::vector<int32_t> ids = RandomIds(21, runner->vocab_size());
-  PageTable clean = runner->NewSequence();
+  SequencePages clean = runner->NewSequence();
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> want, runner->Prefill(clean, ids, 5));
   KvCache& cache = runner->transformer().kv_cache();
   for (int64_t layer = 0; layer < 2; ++layer) {
-    for (int32_t page = 0; page < cache.allocator().page_count(); ++page) {
+    for (int32_t page = 0; page < cache.page_groups()[0].allocator->page_count(); ++page) {
       std::memset(cache.layer(layer).Page(page), 0xff,
                   cache.layout().page_bytes());  // every element NaN
     }
   }
-  PageTable dirty = runner->NewSequence();
+  SequencePages dirty = runner->NewSequence();
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got, runner->Prefill(dirty, ids, 5));
   EXPECT_TRUE(SameBits(got, want));
 }
@@ -164,8 +164,8 @@ TEST(TransformerTest, KeepsNanInItsOwnSequence) {
   Transformer& transformer = runner->transformer();
   const int64_t d = transformer.description().hidden_size;
   const auto run = [&](float first_value) {
-    PageTable first = runner->NewSequence();
-    PageTable second = runner->NewSequence();
+    SequencePages first = runner->NewSequence();
+    SequencePages second = runner->NewSequence();
     EXPECT_THAT(first.Resize(1), IsOk());
     EXPECT_THAT(second.Resize(1), IsOk());
     std::vector<float> hidden(2 * d, 0.5f);
@@ -183,7 +183,7 @@ TEST(TransformerTest, KeepsNanInItsOwnSequence) {
 TEST(TransformerTest, GivesTheSameBitsWhenTheLayersAreSplit) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("Qwen3")));
   const std::vector<int32_t> ids = RandomIds(9, runner->vocab_size());
-  PageTable pages = runner->NewSequence();
+  SequencePages pages = runner->NewSequence();
   PHYLLO_ASSERT_OK(runner->Prefill(pages, ids, 9));
   const MatrixView<const float> want = runner->hidden_states();
   const MatrixView<const float> embeddings = runner->embeddings();
@@ -200,7 +200,7 @@ TEST(TransformerTest, GivesTheSameBitsWhenTheLayersAreSplit) {
     options.last_layer = last_layer;
     PHYLLO_ASSERT_OK_AND_ASSIGN(const auto part,
                                 Transformer::Load(config, *checkpoint, *pool, options));
-    PageTable part_pages(part->kv_cache().allocator(), options.page_size);
+    SequencePages part_pages(part->kv_cache().page_groups(), options.page_size);
     PHYLLO_ASSERT_OK(part_pages.Resize(9));
     PHYLLO_ASSERT_OK(
         part->Forward({{.row_begin = 0, .row_count = 9, .prompt_length = 9, .pages = &part_pages}},
@@ -236,7 +236,8 @@ class TransformerErrorTest : public testing::Test {
     PHYLLO_ASSERT_OK_AND_ASSIGN(pool_, ThreadPool::Create({}));
     options_ = {.max_rows = 8, .max_logits_rows = 2, .kv_page_count = 4, .progress = nullptr};
     PHYLLO_ASSERT_OK_AND_ASSIGN(transformer_, Load());
-    pages_ = std::make_unique<PageTable>(transformer_->kv_cache().allocator(), options_.page_size);
+    pages_ =
+        std::make_unique<SequencePages>(transformer_->kv_cache().page_groups(), options_.page_size);
     PHYLLO_ASSERT_OK(pages_->Resize(128));
   }
 
@@ -257,7 +258,7 @@ class TransformerErrorTest : public testing::Test {
   std::unique_ptr<ThreadPool> pool_;
   TransformerOptions options_;
   std::unique_ptr<Transformer> transformer_;
-  std::unique_ptr<PageTable> pages_;
+  std::unique_ptr<SequencePages> pages_;
 };
 
 TEST_F(TransformerErrorTest, RefusesMoreRowsThanItWasMadeFor) {
@@ -287,7 +288,7 @@ TEST_F(TransformerErrorTest, RefusesAPromptWithoutLength) {
 }
 
 TEST_F(TransformerErrorTest, RefusesAPageTableWithoutRoom) {
-  PageTable small(transformer_->kv_cache().allocator(), options_.page_size);
+  SequencePages small(transformer_->kv_cache().page_groups(), options_.page_size);
   ExpectRefused({{.row_count = 1, .prompt_length = 1, .pages = &small}}, 1, "room for 0 tokens");
   ExpectRefused({{.row_count = 1, .prompt_length = 1, .pages = nullptr}}, 1, "room for 0 tokens");
 }

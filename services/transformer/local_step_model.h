@@ -55,7 +55,12 @@ class LocalStepModel final : public StepModel {
   static absl::StatusOr<std::unique_ptr<LocalStepModel>> Load(const LocalStepModelOptions& options);
 
   const StepModelSizes& sizes() const override { return sizes_; }
-  PageAllocator& page_allocator() override { return transformer_->kv_cache().allocator(); }
+  absl::Span<const KvPageGroup> page_groups() const override {
+    return transformer_->kv_cache().page_groups();
+  }
+  void CopyPage(int64_t group, int32_t source, int32_t target) override {
+    transformer_->kv_cache().CopyPage(group, source, target);
+  }
   absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
                      absl::Span<float> out) override;
   absl::Status Forward(absl::Span<const StepSlice> slices,

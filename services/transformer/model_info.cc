@@ -3,7 +3,7 @@
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
 #include "model/config/model_summary.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/sampling/logits_row.h"
 
 namespace phyllo {
@@ -69,7 +69,7 @@ absl::Status WarmUp(StepModel& model) {
   const StepModelSizes& sizes = model.sizes();
   std::vector<float> hidden_states(sizes.hidden_size);
   std::vector<float> logits(sizes.vocab_size);
-  PageTable pages(model.page_allocator(), sizes.page_size);
+  SequencePages pages(model.page_groups(), sizes.page_size);
   PHYLLO_RETURN_IF_ERROR(pages.Resize(1));
   PHYLLO_RETURN_IF_ERROR(model.Embed({0}, 0, absl::MakeSpan(hidden_states)));
   const MatrixView<float> row = {hidden_states.data(), 1, sizes.hidden_size, sizes.hidden_size};

@@ -26,7 +26,7 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/config/model_config.h"
 #include "model/embedding/embedding_table.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
@@ -98,7 +98,7 @@ absl::StatusOr<Model> LoadModel(const Flags& flags) {
 
 // One step over slices that each have `rows` rows, with random tokens; logits of the last row of
 // each. Returns its seconds, embedding included.
-absl::StatusOr<double> TimeStep(Model& model, absl::Span<PageTable> sequences, int64_t rows,
+absl::StatusOr<double> TimeStep(Model& model, absl::Span<SequencePages> sequences, int64_t rows,
                                 int64_t first_position, int64_t prompt_length,
                                 std::vector<float>& buffer) {
   const int64_t d = model.transformer->description().hidden_size;
@@ -143,10 +143,10 @@ struct Round {
 // alternate, so that the machine's drift meets both.
 absl::StatusOr<Round> RunRound(Model& model, const Flags& flags, int64_t batch) {
   Round round;
-  std::vector<PageTable> sequences;
+  std::vector<SequencePages> sequences;
   std::vector<float> buffer;
   for (int64_t i = 0; i < batch; ++i) {
-    sequences.emplace_back(model.transformer->kv_cache().allocator(), 64);
+    sequences.emplace_back(model.transformer->kv_cache().page_groups(), 64);
     PHYLLO_ASSIGN_OR_RETURN(const double seconds,
                             TimeStep(model, absl::MakeSpan(&sequences.back(), 1), flags.prefill, 0,
                                      flags.prefill, buffer));

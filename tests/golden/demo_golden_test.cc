@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
 #include "model/transformer/instruction_set.h"
 #include "model/transformer/testing/model_runner.h"
@@ -59,7 +59,7 @@ class DemoGoldenTest : public testing::Test {
   }
 
   // Logits after the prompt, [v].
-  std::vector<float> Prefill(const GoldenCase& golden, PageTable& pages) {
+  std::vector<float> Prefill(const GoldenCase& golden, SequencePages& pages) {
     const auto logits = runner_->Prefill(pages, golden.input_ids, /*chunk=*/64);
     EXPECT_THAT(logits, IsOk());
     return logits.ok() ? std::vector<float>(logits->end() - runner_->vocab_size(), logits->end())
@@ -67,7 +67,8 @@ class DemoGoldenTest : public testing::Test {
   }
 
   // Logits after output token `index`, [v].
-  std::vector<float> Decode(const GoldenCase& golden, PageTable& pages, int32_t id, int64_t index) {
+  std::vector<float> Decode(const GoldenCase& golden, SequencePages& pages, int32_t id,
+                            int64_t index) {
     const int64_t prompt_length = static_cast<int64_t>(golden.input_ids.size());
     const SequenceChunk chunk = {.pages = &pages,
                                  .first_position = prompt_length + index,
@@ -85,7 +86,7 @@ class DemoGoldenTest : public testing::Test {
 TEST_F(DemoGoldenTest, GeneratesTheGoldenTokensInF32) {
   ASSERT_NO_FATAL_FAILURE(Load(Precision::kF32));
   for (const GoldenCase& golden : cases_) {
-    PageTable pages = runner_->NewSequence();
+    SequencePages pages = runner_->NewSequence();
     std::vector<float> logits = Prefill(golden, pages);
     std::vector<int32_t> generated;
     while (generated.size() < golden.output_ids.size() && !logits.empty()) {
@@ -99,7 +100,7 @@ TEST_F(DemoGoldenTest, GeneratesTheGoldenTokensInF32) {
 TEST_F(DemoGoldenTest, MatchesTheFirstLogitsInF32) {
   ASSERT_NO_FATAL_FAILURE(Load(Precision::kF32));
   for (const GoldenCase& golden : cases_) {
-    PageTable pages = runner_->NewSequence();
+    SequencePages pages = runner_->NewSequence();
     const double error = FirstLogitsError(golden, Prefill(golden, pages));
     std::printf("demo f32 first logits: error %.1e of 1e-04\n", error);
     // The goldens are rounded to 1e-5; the logits have a standard deviation of about 4.
@@ -115,7 +116,7 @@ TEST_F(DemoGoldenTest, AgreesInBf16WhereTheMarginIsAboveTheNoise) {
   constexpr double kLargestError = 0.1;
   int64_t decided = 0, identical = 0, all = 0;
   for (const GoldenCase& golden : cases_) {
-    PageTable pages = runner_->NewSequence();
+    SequencePages pages = runner_->NewSequence();
     std::vector<float> logits = Prefill(golden, pages);
     const double error = FirstLogitsError(golden, logits);
     EXPECT_LE(error, kLargestError);

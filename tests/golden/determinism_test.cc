@@ -16,7 +16,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
 #include "model/transformer/instruction_set.h"
 #include "model/transformer/testing/model_runner.h"
@@ -34,7 +34,7 @@ struct Request {
   std::vector<int32_t> token_ids;  // prompt, then what was generated
   int64_t prompt_length = 0;
   int64_t computed = 0;  // tokens in the cache
-  std::unique_ptr<PageTable> pages;
+  std::unique_ptr<SequencePages> pages;
   std::vector<float> logits;  // [computed, v]
 
   bool done() const { return computed == prompt_length + kGeneratedTokens - 1; }
@@ -115,7 +115,7 @@ class DeterminismTest : public testing::TestWithParam<std::tuple<const char*, Pr
       const absl::Span<Request* const> batch =
           absl::MakeConstSpan(order).subspan(begin, batch_size);
       for (Request* const request : batch)
-        request->pages = std::make_unique<PageTable>(runner.NewSequence());
+        request->pages = std::make_unique<SequencePages>(runner.NewSequence());
       const auto all_done = [&] {
         return std::all_of(batch.begin(), batch.end(), [](Request* r) { return r->done(); });
       };

@@ -18,7 +18,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/instruction_set.h"
@@ -108,7 +108,7 @@ class ModelGoldenTest : public testing::Test {
 
   // Prefills the prompt, compares what the golden file holds of its logits. Returns the largest
   // error of a logit.
-  void ComparePrompt(const std::string& prompt, PageTable& pages, std::vector<float>& logits,
+  void ComparePrompt(const std::string& prompt, SequencePages& pages, std::vector<float>& logits,
                      double& logit_error) {
     const std::vector<int32_t> ids = golden_->Ids(prompt + ".input_ids");
     ASSERT_FALSE(ids.empty());
@@ -144,7 +144,7 @@ class ModelGoldenTest : public testing::Test {
 
   // Continues after the prompt along the golden ids. Every id must be the largest logit wherever
   // the recorded margin is above `noise`; log-probabilities within twice the bound.
-  void CompareGreedy(const std::string& prompt, PageTable& pages,
+  void CompareGreedy(const std::string& prompt, SequencePages& pages,
                      absl::Span<const float> prompt_logits, double noise) {
     const int64_t prompt_length = static_cast<int64_t>(golden_->Ids(prompt + ".input_ids").size());
     const std::vector<int32_t> ids = golden_->Ids(prompt + ".greedy.ids");
@@ -188,7 +188,7 @@ class PromptTest : public ModelGoldenTest {
   void TestBody() override {
     double worst_error = 0;
     for (const std::string prompt : kPrompts) {
-      PageTable pages = runner_->NewSequence();
+      SequencePages pages = runner_->NewSequence();
       std::vector<float> logits;
       double error = 0;
       ASSERT_NO_FATAL_FAILURE(ComparePrompt(prompt, pages, logits, error));
@@ -221,7 +221,7 @@ class HiddenStatesTest : public ModelGoldenTest {
     const LayerObserver observer = [&](int64_t layer, MatrixView<const float> hidden_states) {
       Compare(absl::StrCat(prefix, "layer", layer), hidden_states, compared);
     };
-    PageTable pages = runner_->NewSequence();
+    SequencePages pages = runner_->NewSequence();
     PHYLLO_ASSERT_OK(runner_->Prefill(pages, ids, kChunk, &observer));
     EXPECT_EQ(MaxError(absl::MakeConstSpan(runner_->embeddings().data,
                                            ids.size() * runner_->embeddings().cols),

@@ -49,8 +49,8 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const std::string
   return runner;
 }
 
-PageTable ModelRunner::NewSequence() {
-  return PageTable(transformer_->kv_cache().allocator(), options_.page_size);
+SequencePages ModelRunner::NewSequence() {
+  return SequencePages(transformer_->kv_cache().page_groups(), options_.page_size);
 }
 
 absl::StatusOr<std::vector<float>> ModelRunner::Step(absl::Span<const SequenceChunk> chunks,
@@ -61,6 +61,7 @@ absl::StatusOr<std::vector<float>> ModelRunner::Step(absl::Span<const SequenceCh
   embeddings_.clear();
   for (const SequenceChunk& chunk : chunks) {
     const int64_t count = static_cast<int64_t>(chunk.token_ids.size());
+    chunk.pages->ReleaseBefore(chunk.first_position);
     PHYLLO_RETURN_IF_ERROR(chunk.pages->Resize(chunk.first_position + count));
     embeddings_.resize((rows + count) * d);
     PHYLLO_RETURN_IF_ERROR(
@@ -92,7 +93,7 @@ absl::StatusOr<std::vector<float>> ModelRunner::Step(absl::Span<const SequenceCh
   return logits;
 }
 
-absl::StatusOr<std::vector<float>> ModelRunner::Prefill(PageTable& pages,
+absl::StatusOr<std::vector<float>> ModelRunner::Prefill(SequencePages& pages,
                                                         absl::Span<const int32_t> token_ids,
                                                         int64_t chunk,
                                                         const LayerObserver* observer) {

@@ -1,6 +1,6 @@
 // Runs a Hugging Face model folder in the test's own process: ids in, logits out.
 //   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, ModelRunner::Load(directory, {}));
-//   PageTable pages = runner->NewSequence();
+//   SequencePages pages = runner->NewSequence();
 //   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> logits, runner->Prefill(pages, prompt,
 //   /*chunk=*/64));
 #ifndef PHYLLO_MODEL_TRANSFORMER_TESTING_MODEL_RUNNER_H_
@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/embedding/embedding_table.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
 #include "model/transformer/transformer.h"
@@ -33,7 +33,7 @@ struct ModelRunnerOptions {
 
 // The part of one sequence that a step computes.
 struct SequenceChunk {
-  PageTable* pages = nullptr;  // not null; grown to what the chunk needs
+  SequencePages* pages = nullptr;  // not null; made to hold what the chunk needs
   int64_t first_position = 0;
   int64_t prompt_length = 0;
   absl::Span<const int32_t> token_ids;  // [n]
@@ -46,7 +46,7 @@ class ModelRunner {
                                                            const ModelRunnerOptions& options);
 
   // A sequence without tokens.
-  PageTable NewSequence();
+  SequencePages NewSequence();
 
   // One step over all chunks. Returns the logits of every row, [rows, v], chunk behind chunk.
   absl::StatusOr<std::vector<float>> Step(absl::Span<const SequenceChunk> chunks,
@@ -54,8 +54,8 @@ class ModelRunner {
 
   // A whole prompt, from position 0, in steps of at most `chunk` tokens. Returns the logits of
   // every position, [n, v].
-  absl::StatusOr<std::vector<float>> Prefill(PageTable& pages, absl::Span<const int32_t> token_ids,
-                                             int64_t chunk,
+  absl::StatusOr<std::vector<float>> Prefill(SequencePages& pages,
+                                             absl::Span<const int32_t> token_ids, int64_t chunk,
                                              const LayerObserver* observer = nullptr);
 
   // The embeddings of the step, or what Forward made of them: [rows, d] of the last Step.

@@ -27,7 +27,7 @@ absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(StepModel& model, EngineOptions options) {
   const StepModelSizes& sizes = model.sizes();
   PHYLLO_RETURN_IF_ERROR(ValidateEngineOptions(options, sizes));
-  const int64_t cache_tokens = model.page_allocator().page_count() * sizes.page_size;
+  const int64_t cache_tokens = model.page_groups()[0].allocator->page_count() * sizes.page_size;
   SequenceLimits limits = {
       .vocab_size = sizes.vocab_size,
       .max_sequence_length = std::min(
@@ -51,7 +51,7 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
       batch_(model) {
   for (int worker = 0; worker < model.num_threads(); ++worker)
     samplers_.emplace_back(model.sizes().vocab_size);
-  totals_.total_page_count = model.page_allocator().page_count();
+  totals_.total_page_count = model.page_groups()[0].allocator->page_count();
   stats_ = totals_;
 }
 
@@ -67,7 +67,7 @@ absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request,
   auto outbox = std::make_shared<SequenceOutbox>(options_.max_unread_entries, std::move(on_news));
   SequenceStorage storage = {
       PromptFeed(prompt_count, model_.sizes().hidden_size, options_.max_prefill_rows),
-      PageTable(model_.page_allocator(), model_.sizes().page_size)};
+      SequencePages(model_.page_groups(), model_.sizes().page_size)};
 
   absl::MutexLock lock(&mutex_);
   if (draining_ || stop_) return absl::UnavailableError("the server is draining");
@@ -218,7 +218,8 @@ const StepPlan& Engine::Plan() {
   for (const auto& sequence : sequences_) {
     if (!sequence->finished) snapshots_.push_back(sequence->Snapshot());
   }
-  const StepPlan& plan = scheduler_.PlanStep(snapshots_, model_.page_allocator().free_count());
+  const StepPlan& plan =
+      scheduler_.PlanStep(snapshots_, model_.page_groups()[0].allocator->free_count());
   for (const SequenceId id : plan.preempted) by_id_.at(id)->Preempt();
   totals_.preemption_count += static_cast<int64_t>(plan.preempted.size());
   for (const SequenceId id : plan.admitted) {
@@ -368,7 +369,8 @@ void Engine::Publish(std::optional<absl::Time> step_started_time) {
     const int64_t missing = sequence->tokens_to_compute() - sequence->computed_count;
     if (missing > 1) totals_.outstanding_prefill_tokens += missing;
   }
-  totals_.used_page_count = totals_.total_page_count - model_.page_allocator().free_count();
+  totals_.used_page_count =
+      totals_.total_page_count - model_.page_groups()[0].allocator->free_count();
   totals_.step_started_time = step_started_time;
   absl::MutexLock lock(&mutex_);
   stats_ = totals_;

@@ -121,7 +121,7 @@ SequenceSnapshot Sequence::Snapshot() const {
           .computed_count = computed_count,
           .ready_count = ready_count,
           .token_count = token_count,
-          .page_count = static_cast<int64_t>(pages.page_ids().size())};
+          .page_count = static_cast<int64_t>(pages.page_count())};
 }
 
 int64_t Sequence::tokens_to_compute() const {

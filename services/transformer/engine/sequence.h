@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "model/kv_cache/page_table.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/sampling/sampling_parameters.h"
 #include "model/sampling/token_history.h"
 #include "services/transformer/engine/prompt_feed.h"
@@ -54,7 +54,7 @@ absl::Status ValidateSequenceRequest(const SequenceRequest& request, const Seque
 // What a sequence computes with.
 struct SequenceStorage {
   PromptFeed feed;
-  PageTable pages;
+  SequencePages pages;
 };
 
 // Owns everything of one sequence. Made by the submitting thread, then only touched by the step
@@ -86,7 +86,7 @@ class Sequence {
   std::vector<int32_t> token_ids;  // prompt, then output
   TokenHistory history;
   PromptFeed feed;
-  PageTable pages;
+  SequencePages pages;
   bool running = false;
   bool finished = false;
   int64_t computed_count = 0;     // tokens whose keys and values are in `pages`

@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "model/kv_cache/page_allocator.h"
+#include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/step_slice.h"
 
@@ -30,7 +30,10 @@ class StepModel {
   virtual ~StepModel() = default;
 
   virtual const StepModelSizes& sizes() const = 0;
-  virtual PageAllocator& page_allocator() = 0;
+  // The pools of the groups of layers, [groups] with at least one.
+  virtual absl::Span<const KvPageGroup> page_groups() const = 0;
+  // As KvCache::CopyPage.
+  virtual void CopyPage(int64_t group, int32_t source, int32_t target) = 0;
 
   // Writes the embeddings of token_ids [n] at positions first_position ... to out [n, d].
   // INVALID_ARGUMENT for ids or positions out of range.

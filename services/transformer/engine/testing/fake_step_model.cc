@@ -58,6 +58,11 @@ std::vector<int32_t> FakeStepModel::GreedyContinuation(std::vector<int32_t> prom
   return {prompt.begin() + prompt_count, prompt.end()};
 }
 
+void FakeStepModel::CopyPage(int64_t /*group*/, int32_t source, int32_t target) {
+  std::copy_n(cached_tokens_.begin() + source * sizes_.page_size, sizes_.page_size,
+              cached_tokens_.begin() + target * sizes_.page_size);
+}
+
 absl::Status FakeStepModel::Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
                                   absl::Span<float> out) {
   for (size_t i = 0; i < token_ids.size(); ++i) {
@@ -81,7 +86,7 @@ absl::Status FakeStepModel::Forward(absl::Span<const StepSlice> slices,
     if (slice.pages->token_capacity() < slice.first_position + slice.row_count)
       return absl::InternalError("the page table has no room");
     const auto cached = [&](int64_t position) -> int32_t& {
-      return cached_tokens_[slice.pages->page_ids()[position / sizes_.page_size] *
+      return cached_tokens_[slice.pages->table(0).page_ids()[position / sizes_.page_size] *
                                 sizes_.page_size +
                             position % sizes_.page_size];
     };

@@ -32,7 +32,9 @@ class FakeStepModel final : public StepModel {
   static std::vector<int32_t> GreedyContinuation(std::vector<int32_t> prompt, int64_t count);
 
   const StepModelSizes& sizes() const override { return sizes_; }
-  PageAllocator& page_allocator() override { return allocator_; }
+  absl::Span<const KvPageGroup> page_groups() const override { return page_groups_; }
+  PageAllocator& page_allocator() { return allocator_; }
+  void CopyPage(int64_t group, int32_t source, int32_t target) override;
   absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
                      absl::Span<float> out) override;
   absl::Status Forward(absl::Span<const StepSlice> slices,
@@ -53,6 +55,7 @@ class FakeStepModel final : public StepModel {
  private:
   const StepModelSizes sizes_;
   PageAllocator allocator_;
+  const std::vector<KvPageGroup> page_groups_ = {{&allocator_}};
   std::vector<int32_t> cached_tokens_;  // [page_count * page_size]
   std::vector<std::vector<int64_t>> steps_;
   std::function<absl::Status()> on_forward_;
