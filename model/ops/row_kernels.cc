@@ -218,13 +218,14 @@ void Scale(const float* x, float y, int64_t n, float* out) {
 }
 
 void WeightedSum(const float* x, int64_t stride, const int32_t* rows, const float* weights,
-                 int64_t count, int64_t n, float* out) {
+                 int64_t count, int64_t n, bool add, float* y) {
   ForEachChunk(n, [&](int64_t i, int64_t chunk) {
     Vec sum = Zero();
     for (int64_t j = 0; j < count; ++j) {
       sum = MulAdd(LoadChunk(x + rows[j] * stride + i, chunk), Set(weights[j]), sum);
     }
-    StoreChunk(out + i, sum, chunk);
+    if (add) sum = Add(LoadChunk(y + i, chunk), sum);
+    StoreChunk(y + i, sum, chunk);
   });
 }
 

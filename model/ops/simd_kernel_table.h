@@ -57,9 +57,10 @@ struct SimdKernelTable {
   int64_t (*argmax)(const float* x, int64_t n);
   // out [n] = x [n] * y.
   void (*scale)(const float* x, float y, int64_t n, float* out);
-  // out [n] = sum over j < count of weights[j] * x[rows[j] * stride ...], in the order of j.
+  // y [n] = sum over j < count of weights[j] * row rows[j] of x, in the order of j; with `add` y
+  // += that sum.
   void (*weighted_sum)(const float* x, int64_t stride, const int32_t* rows, const float* weights,
-                       int64_t count, int64_t n, float* out);
+                       int64_t count, int64_t n, bool add, float* y);
   // out [n] = exp(x [n]).
   void (*exp)(const float* x, int64_t n, float* out);
   void (*attend_tile[2])(const AttentionTile& tile);

@@ -27,7 +27,8 @@ struct LayerColumns {
   explicit LayerColumns(const LayerDescription& layer)
       : attention(layer.attention.num_attention_heads * layer.attention.head_dim),
         qkv(attention + 2 * layer.attention.num_key_value_heads * layer.attention.head_dim),
-        feed_forward(layer.feed_forward.intermediate_size),
+        feed_forward(layer.feed_forward.experts.has_value() ? 0
+                                                            : layer.feed_forward.intermediate_size),
         gate_up((layer.feed_forward.gated ? 2 : 1) * feed_forward) {}
 
   void Widen(const LayerColumns& other) {
@@ -62,6 +63,7 @@ absl::StatusOr<Activations> Activations::Create(const DecoderDescription& descri
   const int64_t hidden_size = description.hidden_size;
   Activations result;
   PHYLLO_ASSIGN_OR_RETURN(result.normed, NewLinearInput(max_rows, hidden_size, precision, arena));
+  result.feed_forward_input = result.normed;
   PHYLLO_ASSIGN_OR_RETURN(result.update, NewMatrix(max_rows, hidden_size, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.qkv, NewMatrix(max_rows, columns.qkv, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.attention,
@@ -69,6 +71,8 @@ absl::StatusOr<Activations> Activations::Create(const DecoderDescription& descri
   PHYLLO_ASSIGN_OR_RETURN(result.gate_up, NewMatrix(max_rows, columns.gate_up, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.feed_forward,
                           NewLinearInput(max_rows, columns.feed_forward, precision, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.experts,
+                          ExpertActivations::Create(description, precision, max_rows, arena));
   for (size_t i = 0; i < description.ropes.size(); ++i) {
     const int64_t cols = description.ropes[i].rotary_dim / 2;
     PHYLLO_ASSIGN_OR_RETURN(result.ropes[i].cos, NewMatrix(max_rows, cols, arena));
@@ -79,11 +83,13 @@ absl::StatusOr<Activations> Activations::Create(const DecoderDescription& descri
 
 Activations Activations::FirstRows(int64_t rows) const {
   Activations result = {.normed = normed.SubRows(0, rows),
+                        .feed_forward_input = feed_forward_input.SubRows(0, rows),
                         .update = update.SubRows(0, rows),
                         .qkv = qkv.SubRows(0, rows),
                         .attention = attention.SubRows(0, rows),
                         .gate_up = gate_up.SubRows(0, rows),
                         .feed_forward = feed_forward.SubRows(0, rows),
+                        .experts = experts,
                         .ropes = ropes};
   for (RopeRows& rope : result.ropes)
     rope = {.cos = rope.cos.SubRows(0, rows), .sin = rope.sin.SubRows(0, rows)};
@@ -97,6 +103,10 @@ Activations Activations::ForLayer(const LayerDescription& layer) const {
   result.attention = Narrow(attention, columns.attention);
   result.gate_up = gate_up.SubCols(0, columns.gate_up);
   result.feed_forward = Narrow(feed_forward, columns.feed_forward);
+  if (layer.feed_forward.experts.has_value()) {
+    result.experts = experts.ForLayer(layer, normed.rows);
+    result.feed_forward_input = result.experts.router_input;
+  }
   return result;
 }
 

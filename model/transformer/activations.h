@@ -10,6 +10,7 @@
 #include "model/tensor/huge_page_arena.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/expert_activations.h"
 
 namespace phyllo {
 
@@ -37,13 +38,16 @@ struct Activations {
   // The same rows, as wide as `layer` needs them. Requires a layer of the description.
   Activations ForLayer(const LayerDescription& layer) const;
 
-  LinearInput normed;        // [m, d], what the projections of a half read
+  LinearInput normed;              // [m, d], what the projections of attention read
+  LinearInput feed_forward_input;  // [m, d], what the feed-forward reads: the memory of `normed`,
+                                   // but with experts that of experts.router_input
   MatrixView<float> update;  // [m, d], what a half makes before it is added to the residual stream
   MatrixView<float> qkv;     // [m, (h + 2 kv) * hd], columns q | k | v
   LinearInput attention;     // [m, h * hd]
   MatrixView<float>
       gate_up;  // [m, 2 * intermediate_size], columns gate | up; not gated: [m, intermediate_size]
   LinearInput feed_forward;               // [m, intermediate_size]
+  ExpertActivations experts;              // in a layer that has experts
   std::array<RopeRows, kMaxRopes> ropes;  // by index in DecoderDescription::ropes
 };
 

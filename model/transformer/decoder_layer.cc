@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "absl/functional/function_ref.h"
-#include "model/onednn/packed_linear.h"
 #include "model/ops/activation.h"
 #include "model/ops/norm.h"
 #include "model/ops/rope.h"
+#include "model/transformer/feed_forward/feed_forward.h"
 #include "model/transformer/row_blocks.h"
 
 // Invariant: whatever is cut over threads is cut into rows, and the operations on rows do not look
@@ -31,20 +31,6 @@ void ApplyNormToRows(const StepContext& step, const NormWeights& norm, MatrixVie
         break;
     }
   });
-}
-
-ActivationKind KindOf(Activation activation) {
-  switch (activation) {
-    case Activation::kSilu:
-      return ActivationKind::kSilu;
-    case Activation::kGeluTanh:
-      return ActivationKind::kGeluTanh;
-    case Activation::kGeluErf:
-      return ActivationKind::kGelu;
-    case Activation::kRelu:
-      return ActivationKind::kRelu;
-  }
-  return ActivationKind::kSilu;
 }
 
 RopePairs PairsOf(RopeLayout layout) {
@@ -76,23 +62,9 @@ void PrepareHeads(const StepContext& step, const LayerWeights& weights, MatrixVi
   });
 }
 
-// Where a half of the layer leaves its result.
-struct Target {
-  MatrixView<float> y;  // [m, d]
-  bool add = false;     // to what y holds
-};
-
-void Project(const StepContext& step, const PackedLinear& linear, const LinearInput& x,
-             const Target& target) {
-  if (target.add)
-    linear.ForwardAdd(x, target.y, step.pool, step.linear_scratch);
-  else
-    linear.Forward(x, target.y, step.pool, step.linear_scratch);
-}
-
 // target = o_proj(attention(qkv_proj(normed))).
 void RunAttention(const StepContext& step, const LayerWeights& weights, const KvLayer& kv_layer,
-                  const Activations& a, const Target& target) {
+                  const Activations& a, const LayerTarget& target) {
   const AttentionDescription& attention = weights.description.attention;
   const int64_t q_cols = attention.num_attention_heads * attention.head_dim;
   const int64_t kv_cols = attention.num_key_value_heads * attention.head_dim;
@@ -109,27 +81,6 @@ void RunAttention(const StepContext& step, const LayerWeights& weights, const Kv
           .soft_cap = attention.soft_cap},
          q, step.slices, kv_layer, a.attention, step.pool, step.attention_scratch);
   Project(step, weights.o_proj, a.attention, target);
-}
-
-// target = down_proj(act(gate) * up), gate and up being gate_up_proj(normed); not gated:
-// down_proj(act(up)).
-void RunFeedForward(const StepContext& step, const LayerWeights& weights, const Activations& a,
-                    const Target& target) {
-  const FeedForwardDescription& feed_forward = weights.description.feed_forward;
-  const int64_t intermediate_size = feed_forward.intermediate_size;
-  const ActivationKind kind = KindOf(feed_forward.activation);
-  weights.gate_up_proj.Forward(a.normed, a.gate_up, step.pool, step.linear_scratch);
-  ForEachRowBlock(step.pool, a.gate_up.rows, a.gate_up.cols, [&](int64_t begin, int64_t count) {
-    const MatrixView<const float> rows = a.gate_up.SubRows(begin, count);
-    const LinearInput out = a.feed_forward.SubRows(begin, count);
-    if (feed_forward.gated) {
-      ActivateGated(step.kernels, kind, rows.SubCols(0, intermediate_size),
-                    rows.SubCols(intermediate_size, intermediate_size), out);
-    } else {
-      Activate(step.kernels, kind, rows, out);
-    }
-  });
-  Project(step, weights.down_proj, a.feed_forward, target);
 }
 
 // out = norm(x), without a norm x itself.
@@ -154,7 +105,7 @@ void AddUpdate(const StepContext& step, const std::optional<NormWeights>& norm, 
 // it on the way, its last product adds it to x at once.
 void AddHalf(const StepContext& step, const std::optional<NormWeights>& norm, float factor,
              MatrixView<float> update, MatrixView<float> x,
-             absl::FunctionRef<void(const Target& target)> run_half) {
+             absl::FunctionRef<void(const LayerTarget& target)> run_half) {
   if (factor == 1.0f && !norm.has_value()) {
     run_half({.y = x, .add = true});
   } else {
@@ -184,17 +135,17 @@ void RunDecoderLayer(const StepContext& step, const LayerWeights& weights, const
   if (weights.description.residual == ResidualForm::kParallel) {
     RunAttention(step, weights, kv_layer, a, {.y = a.update, .add = false});
     if (weights.feed_forward_norm.has_value())
-      ApplyNorm(step, *weights.feed_forward_norm, hidden_states, a.normed);
+      ApplyNorm(step, *weights.feed_forward_norm, hidden_states, a.feed_forward_input);
     RunFeedForward(step, weights, a, {.y = a.update, .add = true});
     AddUpdate(step, std::nullopt, factor, a.update, hidden_states);
     return;
   }
 
   AddHalf(step, weights.attention_output_norm, factor, a.update, hidden_states,
-          [&](const Target& target) { RunAttention(step, weights, kv_layer, a, target); });
-  ReadResidual(step, weights.feed_forward_norm, hidden_states, a.normed);
+          [&](const LayerTarget& target) { RunAttention(step, weights, kv_layer, a, target); });
+  ReadResidual(step, weights.feed_forward_norm, hidden_states, a.feed_forward_input);
   AddHalf(step, weights.feed_forward_output_norm, factor, a.update, hidden_states,
-          [&](const Target& target) { RunFeedForward(step, weights, a, target); });
+          [&](const LayerTarget& target) { RunFeedForward(step, weights, a, target); });
 }
 
 }  // namespace phyllo

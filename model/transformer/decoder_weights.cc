@@ -1,8 +1,10 @@
 #include "model/transformer/decoder_weights.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -43,7 +45,7 @@ WeightSlice SubRows(WeightSlice slice, int64_t begin, int64_t count) {
 // cuts lie between the panels of the packed matrix, so that no two threads write to the same one.
 absl::Status PackInParallel(const WeightSlice& slice, int64_t row_begin, ThreadPool& pool,
                             PackedLinear& linear) {
-  constexpr int64_t kRowsPerTask = 4 * kLinearPanel;
+  constexpr int64_t kRowsPerTask = kLinearPanel;
   const int64_t row_end = row_begin + slice.out_features;
   const int64_t first_task = row_begin / kRowsPerTask;
   const int64_t last_task = (row_end - 1) / kRowsPerTask;
@@ -63,7 +65,7 @@ absl::Status PackInParallel(const WeightSlice& slice, int64_t row_begin, ThreadP
 // The parts of one fused matrix: the role of each part and of its bias.
 struct Part {
   WeightRole weight;
-  WeightRole bias;
+  std::optional<WeightRole> bias;
 };
 
 std::optional<WeightRole> HeadRole(const DecoderDescription& description) {
@@ -83,6 +85,7 @@ class WeightLoader {
         pool_(pool),
         weights_(weights) {
     for (const WeightSpec& spec : map_.specs) {
+      specs_.emplace(std::tuple(spec.role, spec.layer, spec.expert), &spec);
       if (IsWanted(spec)) total_bytes_ += FileBytes(spec);
     }
   }
@@ -99,13 +102,13 @@ class WeightLoader {
                                                       WeightRole weight,
                                                       std::optional<WeightRole> bias,
                                                       int64_t layer) {
-    if (map_.Find(weight, layer) == nullptr) return std::nullopt;
+    if (Find(weight, layer) == nullptr) return std::nullopt;
     PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values, LoadVector(weight, layer));
     if (description.weight_offset != 0.0f) {
       for (float& value : values) value += description.weight_offset;
     }
     NormWeights norm = {.description = description, .weight = values};
-    if (bias.has_value() && map_.Find(*bias, layer) != nullptr) {
+    if (bias.has_value() && Find(*bias, layer) != nullptr) {
       PHYLLO_ASSIGN_OR_RETURN(norm.bias, LoadVector(*bias, layer));
     }
     return norm;
@@ -113,36 +116,81 @@ class WeightLoader {
 
   // The matrices of `parts` behind each other along their rows, with what biases the map holds.
   absl::StatusOr<PackedLinear> LoadLinear(absl::Span<const Part> parts, int64_t layer) {
+    return LoadLinear(parts, layer, /*expert=*/-1, options_.precision);
+  }
+
+  absl::StatusOr<FeedForwardWeights> LoadFeedForward(bool gated, int64_t layer,
+                                                     int64_t expert = -1) {
+    std::vector<Part> gate_up;
+    if (gated) gate_up.push_back({WeightRole::kGateProj, WeightRole::kGateProjBias});
+    gate_up.push_back({WeightRole::kUpProj, WeightRole::kUpProjBias});
+    PHYLLO_ASSIGN_OR_RETURN(PackedLinear gate_up_proj,
+                            LoadLinear(gate_up, layer, expert, options_.precision));
+    PHYLLO_ASSIGN_OR_RETURN(PackedLinear down_proj,
+                            LoadLinear({{WeightRole::kDownProj, WeightRole::kDownProjBias}}, layer,
+                                       expert, options_.precision));
+    return FeedForwardWeights{.gate_up_proj = std::move(gate_up_proj),
+                              .down_proj = std::move(down_proj)};
+  }
+
+  absl::StatusOr<ExpertsWeights> LoadExperts(const FeedForwardDescription& feed_forward,
+                                             int64_t layer) {
+    const ExpertsDescription& description = *feed_forward.experts;
+    PHYLLO_ASSIGN_OR_RETURN(PackedLinear router, LoadLinear({{WeightRole::kRouter, std::nullopt}},
+                                                            layer, /*expert=*/-1, Precision::kF32));
+    ExpertsWeights weights = {.rule = {.num_experts_per_tok = description.num_experts_per_tok,
+                                       .norm_topk_prob = description.norm_topk_prob,
+                                       .num_shared_experts = description.num_shared_experts},
+                              .router = std::move(router),
+                              .experts = {}};
+    for (int64_t i = 0; i < description.num_experts + description.num_shared_experts; ++i) {
+      PHYLLO_ASSIGN_OR_RETURN(FeedForwardWeights expert,
+                              LoadFeedForward(feed_forward.gated, layer, i));
+      weights.experts.push_back(std::move(expert));
+    }
+    return weights;
+  }
+
+ private:
+  // The spec of that role, or null; in constant time, since 48 layers of 128 experts have 18432.
+  const WeightSpec* Find(WeightRole role, int64_t layer, int64_t expert = -1) const {
+    const auto found = specs_.find(std::tuple(role, layer, expert));
+    return found == specs_.end() ? nullptr : found->second;
+  }
+
+  absl::StatusOr<PackedLinear> LoadLinear(absl::Span<const Part> parts, int64_t layer,
+                                          int64_t expert, Precision precision) {
     int64_t out_features = 0;
     int64_t in_features = 0;
     for (const Part& part : parts) {
-      const WeightSpec* const spec = map_.Find(part.weight, layer);
+      const WeightSpec* const spec = Find(part.weight, layer, expert);
       if (spec == nullptr)
         return absl::InternalError(absl::StrCat("no weight ", WeightRoleName(part.weight)));
       out_features += spec->rows;
       in_features = spec->columns;
     }
-    PHYLLO_ASSIGN_OR_RETURN(PackedLinear linear,
-                            PackedLinear::Create({.in_features = in_features,
-                                                  .out_features = out_features,
-                                                  .precision = options_.precision},
-                                                 *weights_.kernels, weights_.arena));
+    PHYLLO_ASSIGN_OR_RETURN(
+        PackedLinear linear,
+        PackedLinear::Create(
+            {.in_features = in_features, .out_features = out_features, .precision = precision},
+            *weights_.kernels, weights_.arena));
     int64_t row_begin = 0;
     for (const Part& part : parts) {
-      const WeightSpec& spec = *map_.Find(part.weight, layer);
+      const WeightSpec& spec = *Find(part.weight, layer, expert);
       PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
       PHYLLO_RETURN_IF_ERROR(PackInParallel(SliceOf(spec, *tensor), row_begin, pool_, linear));
-      PHYLLO_RETURN_IF_ERROR(PackBias(part.bias, layer, row_begin, linear));
+      const WeightSpec* const bias =
+          part.bias.has_value() ? Find(*part.bias, layer, expert) : nullptr;
+      if (bias != nullptr) PHYLLO_RETURN_IF_ERROR(PackBias(*bias, row_begin, linear));
       ReportDone(spec);
       row_begin += spec.rows;
     }
     return linear;
   }
 
- private:
   // Requires that the map holds the role.
   absl::StatusOr<absl::Span<float>> LoadVector(WeightRole role, int64_t layer) {
-    const WeightSpec& spec = *map_.Find(role, layer);
+    const WeightSpec& spec = *Find(role, layer);
     PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
     PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values,
                             weights_.arena.AllocateSpan<float>(spec.rows));
@@ -171,13 +219,11 @@ class WeightLoader {
     return tensor.ok() ? spec.rows * spec.columns * ByteSize((*tensor)->dtype) : 0;
   }
 
-  absl::Status PackBias(WeightRole role, int64_t layer, int64_t row_begin, PackedLinear& linear) {
-    const WeightSpec* const spec = map_.Find(role, layer);
-    if (spec == nullptr) return absl::OkStatus();
-    PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(*spec, checkpoint_));
-    std::vector<float> bias(spec->rows);
-    ReadWeightRows(*spec, *tensor, 0, absl::MakeSpan(bias));
-    ReportDone(*spec);
+  absl::Status PackBias(const WeightSpec& spec, int64_t row_begin, PackedLinear& linear) {
+    PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
+    std::vector<float> bias(spec.rows);
+    ReadWeightRows(spec, *tensor, 0, absl::MakeSpan(bias));
+    ReportDone(spec);
     return linear.PackBias(row_begin, bias);
   }
 
@@ -192,6 +238,8 @@ class WeightLoader {
   const DecoderWeightsOptions& options_;
   ThreadPool& pool_;
   DecoderWeights& weights_;
+  // By role, layer and expert.
+  absl::flat_hash_map<std::tuple<WeightRole, int64_t, int64_t>, const WeightSpec*> specs_;
   int64_t done_bytes_ = 0;
   int64_t total_bytes_ = 0;
 };
@@ -222,13 +270,15 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
   PHYLLO_ASSIGN_OR_RETURN(auto attention_output_norm, load_norm(Role::kAttentionOutputNorm));
   PHYLLO_ASSIGN_OR_RETURN(auto feed_forward_norm,
                           load_norm(Role::kFeedForwardNorm, Role::kFeedForwardNormBias));
-  std::vector<Part> gate_up;
-  if (layer_description.feed_forward.gated)
-    gate_up.push_back({Role::kGateProj, Role::kGateProjBias});
-  gate_up.push_back({Role::kUpProj, Role::kUpProjBias});
-  PHYLLO_ASSIGN_OR_RETURN(PackedLinear gate_up_proj, loader.LoadLinear(gate_up, layer));
-  PHYLLO_ASSIGN_OR_RETURN(PackedLinear down_proj,
-                          loader.LoadLinear({{Role::kDownProj, Role::kDownProjBias}}, layer));
+  const FeedForwardDescription& description_of_feed_forward = layer_description.feed_forward;
+  std::optional<FeedForwardWeights> feed_forward;
+  std::optional<ExpertsWeights> experts;
+  if (description_of_feed_forward.experts.has_value()) {
+    PHYLLO_ASSIGN_OR_RETURN(experts, loader.LoadExperts(description_of_feed_forward, layer));
+  } else {
+    PHYLLO_ASSIGN_OR_RETURN(feed_forward,
+                            loader.LoadFeedForward(description_of_feed_forward.gated, layer));
+  }
   PHYLLO_ASSIGN_OR_RETURN(auto feed_forward_output_norm, load_norm(Role::kFeedForwardOutputNorm));
   return LayerWeights{.description = layer_description,
                       .residual_multiplier = description.residual_multiplier,
@@ -239,8 +289,8 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
                       .o_proj = std::move(o_proj),
                       .attention_output_norm = attention_output_norm,
                       .feed_forward_norm = feed_forward_norm,
-                      .gate_up_proj = std::move(gate_up_proj),
-                      .down_proj = std::move(down_proj),
+                      .feed_forward = std::move(feed_forward),
+                      .experts = std::move(experts),
                       .feed_forward_output_norm = feed_forward_output_norm};
 }
 

@@ -14,6 +14,7 @@
 #include "model/config/decoder_description.h"
 #include "model/onednn/linear_kernels.h"
 #include "model/onednn/packed_linear.h"
+#include "model/ops/experts/expert_routing.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/huge_page_arena.h"
 #include "model/tensor/linear_input.h"
@@ -28,6 +29,20 @@ struct NormWeights {
   absl::Span<const float> bias = {};    // [n], or empty
 };
 
+// A feed-forward network, or an expert.
+struct FeedForwardWeights {
+  PackedLinear gate_up_proj;  // gate, up: [2 * intermediate_size, d]; if not gated only up:
+                              // [intermediate_size, d]
+  PackedLinear down_proj;     // [d, intermediate_size]
+};
+
+struct ExpertsWeights {
+  RoutingRule rule;
+  PackedLinear
+      router;  // [num_experts, d], f32 in every precision (feed_forward/feed_forward.h says why)
+  std::vector<FeedForwardWeights> experts;  // [num_experts], then [num_shared_experts]
+};
+
 // One layer. Projections that share their input are one matrix, their rows behind each other. Norms
 // are there where the description says so.
 struct LayerWeights {
@@ -40,9 +55,8 @@ struct LayerWeights {
   PackedLinear o_proj;                // [d, h * hd]
   std::optional<NormWeights> attention_output_norm;
   std::optional<NormWeights> feed_forward_norm;
-  PackedLinear gate_up_proj;  // gate, up: [2 * intermediate_size, d]; if not gated only up:
-                              // [intermediate_size, d]
-  PackedLinear down_proj;     // [d, intermediate_size]
+  std::optional<FeedForwardWeights> feed_forward;  // this,
+  std::optional<ExpertsWeights> experts;           // or this
   std::optional<NormWeights> feed_forward_output_norm;
 };
 

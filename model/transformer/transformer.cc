@@ -108,8 +108,8 @@ absl::Status CheckSupported(const DecoderDescription& description) {
   }
   const AttentionDescription& first = description.layers[0].attention;
   for (const LayerDescription& layer : description.layers) {
-    if (layer.feed_forward.experts.has_value())
-      return absl::UnimplementedError("experts are not supported");
+    if (layer.feed_forward.experts.has_value() && layer.residual == ResidualForm::kParallel)
+      return absl::UnimplementedError("experts of parallel layers are not supported");
     if (layer.attention.num_key_value_heads != first.num_key_value_heads ||
         layer.attention.head_dim != first.head_dim)
       return absl::UnimplementedError("layers whose keys differ in size are not supported");

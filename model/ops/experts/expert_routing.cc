@@ -83,13 +83,13 @@ void ScatterRows(const SimdKernels& kernels, MatrixView<const float> x,
 }
 
 void CombineRows(const SimdKernels& kernels, MatrixView<const float> x,
-                 MatrixView<const int32_t> slots, MatrixView<const float> weights,
-                 MatrixView<float> out) {
-  PHYLLO_CHECK(out.cols == x.cols && slots.rows == out.rows && weights.rows == out.rows &&
+                 MatrixView<const int32_t> slots, MatrixView<const float> weights, bool add,
+                 MatrixView<float> y) {
+  PHYLLO_CHECK(y.cols == x.cols && slots.rows == y.rows && weights.rows == y.rows &&
                weights.cols == slots.cols);
-  for (int64_t i = 0; i < out.rows; ++i) {
+  for (int64_t i = 0; i < y.rows; ++i) {
     kernels.table().weighted_sum(x.data, x.stride, slots.Row(i), weights.Row(i), slots.cols, x.cols,
-                                 out.Row(i));
+                                 add, y.Row(i));
   }
 }
 

@@ -45,11 +45,12 @@ void GroupByExpert(absl::Span<const int32_t> experts, absl::Span<int32_t> slots,
 void ScatterRows(const SimdKernels& kernels, MatrixView<const float> x,
                  MatrixView<const int32_t> slots, const LinearInput& out);
 
-// out[i] = sum over j of weights[i, j] * x[slots[i, j]], in the order of j, which is one fixed
-// order for a row. x [all slots, d], slots, weights [n, r], out [n, d].
+// y[i] = sum over j of weights[i, j] * x[slots[i, j]], in the order of j, which is one fixed order
+// for a row; with `add` the sum is added to what y[i] holds. x [all slots, d], slots, weights [n,
+// r], y [n, d].
 void CombineRows(const SimdKernels& kernels, MatrixView<const float> x,
-                 MatrixView<const int32_t> slots, MatrixView<const float> weights,
-                 MatrixView<float> out);
+                 MatrixView<const int32_t> slots, MatrixView<const float> weights, bool add,
+                 MatrixView<float> y);
 
 }  // namespace phyllo
 

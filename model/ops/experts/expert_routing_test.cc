@@ -204,21 +204,24 @@ TEST(CombineRowsTest, AddsTheSlotsOfARowInOrder) {
   constexpr int64_t kRows = 7, kSlots = 21, kCols = 53, kPerRow = 3;
   const std::vector<float> x = RandomFloats(kSlots * kCols, 4);
   const std::vector<float> weights = RandomFloats(kRows * kPerRow, 5);
+  const std::vector<float> before = RandomFloats(kRows * kCols, 6);
   std::vector<int32_t> slots(kSlots);
   for (int32_t a = 0; a < kSlots; ++a) slots[a] = (a * 8) % kSlots;
   for (const SimdLevel level : SupportedSimdLevels()) {
-    std::vector<float> out(kRows * kCols, kNan);
-    CombineRows(SimdKernels(level), {x.data(), kSlots, kCols, kCols},
-                {slots.data(), kRows, kPerRow, kPerRow}, {weights.data(), kRows, kPerRow, kPerRow},
-                {out.data(), kRows, kCols, kCols});
-    for (int64_t i = 0; i < kRows; ++i) {
-      for (int64_t c = 0; c < kCols; ++c) {
-        float expected = 0;
-        for (int64_t j = 0; j < kPerRow; ++j) {
-          expected =
-              std::fma(x[slots[i * kPerRow + j] * kCols + c], weights[i * kPerRow + j], expected);
+    for (const bool add : {false, true}) {
+      std::vector<float> y = before;
+      CombineRows(SimdKernels(level), {x.data(), kSlots, kCols, kCols},
+                  {slots.data(), kRows, kPerRow, kPerRow},
+                  {weights.data(), kRows, kPerRow, kPerRow}, add, {y.data(), kRows, kCols, kCols});
+      for (int64_t i = 0; i < kRows; ++i) {
+        for (int64_t c = 0; c < kCols; ++c) {
+          float sum = 0;
+          for (int64_t j = 0; j < kPerRow; ++j) {
+            sum = std::fma(x[slots[i * kPerRow + j] * kCols + c], weights[i * kPerRow + j], sum);
+          }
+          const float expected = add ? before[i * kCols + c] + sum : sum;
+          ASSERT_EQ(y[i * kCols + c], expected) << i << ", " << c;
         }
-        ASSERT_EQ(out[i * kCols + c], expected) << i << ", " << c;
       }
     }
   }

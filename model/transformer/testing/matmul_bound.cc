@@ -1,11 +1,13 @@
 #include "model/transformer/testing/matmul_bound.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
+#include "model/onednn/packed_linear.h"
 #include "model/tensor/matrix_view.h"
 
 namespace phyllo {
@@ -42,6 +44,29 @@ absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(
   return bound;
 }
 
+void MatmulBound::MultiplyByExperts(const ExpertsWeights& weights, const ExpertActivations& a) {
+  weights.router.Forward(a.router_input, a.router_logits, pool_, *scratch_);
+  // The slots shared out evenly over as many experts as there are slots for: the most that routing
+  // can need.
+  const int64_t slots = a.output.rows;
+  const int64_t experts = static_cast<int64_t>(weights.experts.size());
+  const int64_t busy = std::min(slots, experts);
+  const auto products = a.products.first(busy);
+  const auto run = [&](PackedLinear FeedForwardWeights::*matrix, const LinearInput& x,
+                       MatrixView<float> y) {
+    for (int64_t i = 0; i < busy; ++i) {
+      const int64_t begin = i * slots / busy;
+      const int64_t rows = (i + 1) * slots / busy - begin;
+      products[i] = {.linear = &(weights.experts[i * experts / busy].*matrix),
+                     .x = x.SubRows(begin, rows),
+                     .y = y.SubRows(begin, rows)};
+    }
+    PackedLinear::ForwardAll(products, pool_, *scratch_);
+  };
+  run(&FeedForwardWeights::gate_up_proj, a.input, a.gate_up);
+  run(&FeedForwardWeights::down_proj, a.feed_forward, a.output);
+}
+
 double MatmulBound::TimeStep(int64_t rows, int64_t logits_rows) {
   const MatrixView<float> hidden_states = hidden_states_.SubRows(0, rows);
   const absl::Time begin = absl::Now();
@@ -49,8 +74,12 @@ double MatmulBound::TimeStep(int64_t rows, int64_t logits_rows) {
     const Activations a = activations_.FirstRows(rows).ForLayer(layer.description);
     layer.qkv_proj.Forward(a.normed, a.qkv, pool_, *scratch_);
     layer.o_proj.ForwardAdd(a.attention, hidden_states, pool_, *scratch_);
-    layer.gate_up_proj.Forward(a.normed, a.gate_up, pool_, *scratch_);
-    layer.down_proj.ForwardAdd(a.feed_forward, hidden_states, pool_, *scratch_);
+    if (layer.feed_forward.has_value()) {
+      layer.feed_forward->gate_up_proj.Forward(a.normed, a.gate_up, pool_, *scratch_);
+      layer.feed_forward->down_proj.ForwardAdd(a.feed_forward, hidden_states, pool_, *scratch_);
+    } else {
+      MultiplyByExperts(*layer.experts, a.experts);
+    }
   }
   weights_.head->lm_head->Forward(activations_.normed.SubRows(0, logits_rows),
                                   logits_.SubRows(0, logits_rows), pool_, *scratch_);

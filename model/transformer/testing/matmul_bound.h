@@ -35,6 +35,8 @@ class MatmulBound {
  private:
   explicit MatmulBound(ThreadPool& pool) : pool_(pool) {}
 
+  void MultiplyByExperts(const ExpertsWeights& weights, const ExpertActivations& a);
+
   ThreadPool& pool_;
   DecoderWeights weights_;
   HugePageArena arena_;  // of what follows
