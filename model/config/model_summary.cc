@@ -49,7 +49,7 @@ class SummaryBuilder {
       const WeightSpec& spec = map_.specs[next_];
       const int64_t count = spec.rows * spec.columns;
       module.parameter_count += count;
-      module.weight_bytes += count * ByteSize(WeightDType(spec));
+      module.weight_bytes += RunBytes(WeightDType(spec), count);
     }
     summary_.parameter_count += module.parameter_count;
     summary_.weight_bytes += module.weight_bytes;

@@ -22,7 +22,7 @@ namespace phyllo {
 namespace {
 
 const uint8_t* Row(const TensorView& table, int64_t row, int64_t hidden_size) {
-  return table.data.data() + row * hidden_size * ByteSize(table.dtype);
+  return table.data.data() + row * RunBytes(table.dtype, hidden_size);
 }
 
 }  // namespace
@@ -44,7 +44,9 @@ absl::StatusOr<EmbeddingTable> EmbeddingTable::Create(const DecoderDescription& 
     PHYLLO_ASSIGN_OR_RETURN(table.embed_positions_, FindWeight(*positions, checkpoint));
     table.position_limit_ = positions->rows;
   }
-  const bool unchanged = table.embed_positions_ == nullptr && table.scale_ == 1.0f;
+  const bool unchanged = table.embed_positions_ == nullptr && table.scale_ == 1.0f &&
+                         IsPlainWeightDType(table.embed_tokens_->dtype);
+  table.passes_unchanged_ = unchanged;
   table.native_dtype_ = unchanged ? table.embed_tokens_->dtype : DType::kF32;
   return table;
 }
@@ -72,13 +74,13 @@ void EmbeddingTable::EmbedRow(int32_t token_id, int64_t position, absl::Span<flo
     for (float& value : out) value *= scale_;
   }
   if (embed_positions_ == nullptr) return;
-  constexpr int64_t kPiece = 256;
+  constexpr int64_t kPiece = 256;  // a multiple of every block
   float piece[kPiece];
-  const int64_t element = ByteSize(embed_positions_->dtype);
   const uint8_t* row = Row(*embed_positions_, position, hidden_size_);
   for (int64_t begin = 0; begin < hidden_size_; begin += kPiece) {
     const int64_t size = std::min(kPiece, hidden_size_ - begin);
-    ConvertToFloat(embed_positions_->dtype, row + begin * element, absl::MakeSpan(piece, size));
+    ConvertToFloat(embed_positions_->dtype, row + RunBytes(embed_positions_->dtype, begin),
+                   absl::MakeSpan(piece, size));
     for (int64_t i = 0; i < size; ++i) out[begin + i] += piece[i];
   }
 }
@@ -98,11 +100,10 @@ absl::Status EmbeddingTable::EmbedNative(absl::Span<const int32_t> token_ids,
   const int64_t row_bytes = hidden_size_ * ByteSize(native_dtype_);
   PHYLLO_CHECK(out.size() == token_ids.size() * static_cast<size_t>(row_bytes));
   PHYLLO_RETURN_IF_ERROR(Check(token_ids, first_position));
-  const bool unchanged = embed_positions_ == nullptr && scale_ == 1.0f;
-  std::vector<float> row(unchanged ? 0 : hidden_size_);
+  std::vector<float> row(passes_unchanged_ ? 0 : hidden_size_);
   for (int64_t i = 0; i < static_cast<int64_t>(token_ids.size()); ++i) {
     uint8_t* destination = out.data() + i * row_bytes;
-    if (unchanged) {
+    if (passes_unchanged_) {
       std::memcpy(destination, Row(*embed_tokens_, token_ids[i], hidden_size_), row_bytes);
     } else {
       EmbedRow(token_ids[i], first_position + i, absl::MakeSpan(row));

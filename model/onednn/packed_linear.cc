@@ -137,7 +137,7 @@ absl::Status PackedLinear::PackRows(int64_t row_begin, const WeightSlice& weight
     return absl::InvalidArgumentError(
         absl::StrCat("weight has ", weight.in_features, " input features, not ", in_features_));
   }
-  if (!IsWeightDType(weight.dtype)) {
+  if (!IsPlainWeightDType(weight.dtype)) {
     return absl::InvalidArgumentError(
         absl::StrCat("weight has type ", DTypeName(weight.dtype), ", not F32, F16 or BF16"));
   }

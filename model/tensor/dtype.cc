@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "model/tensor/block_types.h"
 
 namespace phyllo {
 namespace {
@@ -14,16 +15,25 @@ namespace {
 struct DTypeInfo {
   DType dtype;
   absl::string_view name;
-  int64_t byte_size;
+  int64_t byte_size;  // of a block
+  int64_t block_elements = 1;
 };
 
 // In the order of the enumerators.
 constexpr DTypeInfo kInfo[] = {
-    {DType::kF64, "F64", 8},   {DType::kF32, "F32", 4},        {DType::kF16, "F16", 2},
-    {DType::kBf16, "BF16", 2}, {DType::kI64, "I64", 8},        {DType::kI32, "I32", 4},
-    {DType::kI16, "I16", 2},   {DType::kI8, "I8", 1},          {DType::kU64, "U64", 8},
-    {DType::kU32, "U32", 4},   {DType::kU16, "U16", 2},        {DType::kU8, "U8", 1},
-    {DType::kBool, "BOOL", 1}, {DType::kF8E4M3, "F8_E4M3", 1}, {DType::kF8E5M2, "F8_E5M2", 1},
+    {DType::kF64, "F64", 8},         {DType::kF32, "F32", 4},
+    {DType::kF16, "F16", 2},         {DType::kBf16, "BF16", 2},
+    {DType::kI64, "I64", 8},         {DType::kI32, "I32", 4},
+    {DType::kI16, "I16", 2},         {DType::kI8, "I8", 1},
+    {DType::kU64, "U64", 8},         {DType::kU32, "U32", 4},
+    {DType::kU16, "U16", 2},         {DType::kU8, "U8", 1},
+    {DType::kBool, "BOOL", 1},       {DType::kF8E4M3, "F8_E4M3", 1},
+    {DType::kF8E5M2, "F8_E5M2", 1},  {DType::kQ4_0, "Q4_0", 18, 32},
+    {DType::kQ4_1, "Q4_1", 20, 32},  {DType::kQ5_0, "Q5_0", 22, 32},
+    {DType::kQ5_1, "Q5_1", 24, 32},  {DType::kQ8_0, "Q8_0", 34, 32},
+    {DType::kQ2K, "Q2_K", 84, 256},  {DType::kQ3K, "Q3_K", 110, 256},
+    {DType::kQ4K, "Q4_K", 144, 256}, {DType::kQ5K, "Q5_K", 176, 256},
+    {DType::kQ6K, "Q6_K", 210, 256},
 };
 
 const DTypeInfo& Info(DType dtype) { return kInfo[static_cast<int>(dtype)]; }
@@ -49,18 +59,26 @@ void NarrowAll(absl::Span<const float> src, uint8_t* dst) {
 
 int64_t ByteSize(DType dtype) { return Info(dtype).byte_size; }
 
+int64_t BlockElements(DType dtype) { return Info(dtype).block_elements; }
+
+int64_t RunBytes(DType dtype, int64_t elements) {
+  return elements / BlockElements(dtype) * ByteSize(dtype);
+}
+
 absl::string_view DTypeName(DType dtype) { return Info(dtype).name; }
 
 std::optional<DType> ParseDType(absl::string_view name) {
   for (const DTypeInfo& info : kInfo) {
-    if (info.name == name) return info.dtype;
+    if (info.name == name && info.block_elements == 1) return info.dtype;
   }
   return std::nullopt;
 }
 
-bool IsWeightDType(DType dtype) {
+bool IsPlainWeightDType(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBf16;
 }
+
+bool IsWeightDType(DType dtype) { return IsPlainWeightDType(dtype) || BlockElements(dtype) > 1; }
 
 uint16_t FloatToF16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -90,6 +108,7 @@ void ConvertToFloat(DType dtype, const void* src, absl::Span<float> dst) {
   if (dst.empty()) return;
   if (dtype == DType::kBf16) return WidenAll<Bf16ToFloat>(bytes, dst);
   if (dtype == DType::kF16) return WidenAll<F16ToFloat>(bytes, dst);
+  if (BlockElements(dtype) > 1) return DequantizeBlocks(dtype, bytes, dst);
   std::memcpy(dst.data(), bytes, dst.size() * sizeof(float));
 }
 

@@ -13,8 +13,10 @@
 
 namespace phyllo {
 
-// The element types that safetensors files hold. Model weights are kF32, kF16 or kBf16; the others
-// occur as buffers (masks, position ids) that a checkpoint may carry and the loader ignores.
+// The element types of tensors in checkpoints. Model weights are kF32, kF16, kBf16 or of a block
+// type; the others occur as buffers (masks, position ids) that a safetensors file may carry and the
+// loader ignores. Block types exist in GGUF files only: a run of elements of a row is stored
+// together with its scales (block_types.h has the formulas).
 enum class DType : uint8_t {
   kF64,
   kF32,
@@ -30,19 +32,39 @@ enum class DType : uint8_t {
   kU8,
   kBool,
   kF8E4M3,
-  kF8E5M2
+  kF8E5M2,
+  kQ4_0,  // blocks of 32
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ2K,  // blocks of 256
+  kQ3K,
+  kQ4K,
+  kQ5K,
+  kQ6K
 };
 
-// Size of one element in bytes: 1, 2, 4 or 8.
+// Size of one element in bytes: 1, 2, 4 or 8; of one block for a block type.
 int64_t ByteSize(DType dtype);
 
-// The name that safetensors uses, such as "BF16".
+// Elements that are stored together: 1, or 32 or 256 for a block type. A row of a tensor is whole
+// blocks.
+int64_t BlockElements(DType dtype);
+
+// Bytes of `elements` successive elements. REQUIRES: whole blocks.
+int64_t RunBytes(DType dtype, int64_t elements);
+
+// The name that safetensors uses, such as "BF16"; for a block type that of GGUF, such as "Q4_K".
 absl::string_view DTypeName(DType dtype);
 
-// The inverse of DTypeName; nullopt if the name is none of them (names are upper case).
+// The type of that name in a safetensors file; nullopt if there is none (names are upper case).
 std::optional<DType> ParseDType(absl::string_view name);
 
-// True for the types that weights may have: kF32, kF16, kBf16.
+// True for kF32, kF16 and kBf16: each element stands alone.
+bool IsPlainWeightDType(DType dtype);
+
+// True for the types that weights may have: the plain ones and the block types.
 bool IsWeightDType(DType dtype);
 
 // A bfloat16 is the upper half of a float, so widening is exact.
@@ -77,13 +99,14 @@ inline float F16ToFloat(uint16_t bits) {
 // zero, NaN stays NaN.
 uint16_t FloatToF16(float value);
 
-// Widens `dst.size()` elements of type `dtype` (kF32, kF16 or kBf16) at `src`, which need not be
-// aligned, to float. Exact. REQUIRES: IsWeightDType(dtype); the ranges do not overlap.
+// Widens `dst.size()` elements of type `dtype` at `src`, which need not be aligned, to float. Exact
+// for the plain types; by the formulas of block_types.h for block types. REQUIRES:
+// IsWeightDType(dtype); whole blocks; the ranges do not overlap.
 void ConvertToFloat(DType dtype, const void* src, absl::Span<float> dst);
 
 // Narrows `src` to `dtype` (kF32, kF16 or kBf16; round to nearest even) into `dst`, which need not
-// be aligned and has room for src.size() elements. REQUIRES: IsWeightDType(dtype); the ranges do
-// not overlap.
+// be aligned and has room for src.size() elements. REQUIRES: IsPlainWeightDType(dtype); the ranges
+// do not overlap.
 void ConvertFromFloat(absl::Span<const float> src, DType dtype, void* dst);
 
 }  // namespace phyllo

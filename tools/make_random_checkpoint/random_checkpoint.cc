@@ -218,7 +218,7 @@ std::string ShardName(size_t index, size_t count) {
 
 absl::StatusOr<RandomCheckpointResult> WriteRandomCheckpoint(
     const RandomCheckpointOptions& options) {
-  if (!IsWeightDType(options.dtype))
+  if (!IsPlainWeightDType(options.dtype))
     return absl::InvalidArgumentError("dtype must be F32, F16 or BF16");
   if (options.max_shard_bytes <= 0)
     return absl::InvalidArgumentError("max_shard_bytes must be over 0");
