@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,6 +20,8 @@
 #include "absl/types/span.h"
 #include "model/base/digest.h"
 #include "model/base/status_macros.h"
+#include "model/checkpoint/gguf.h"
+#include "model/checkpoint/gguf_files.h"
 #include "model/checkpoint/memory_mapped_file.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/checkpoint/tensor_view.h"
@@ -80,7 +82,7 @@ absl::StatusOr<Layout> FindLayout(const std::string& directory) {
 
 // Every tensor of the index must be in its shard, and every tensor of a shard in the index.
 absl::Status CheckIndex(const ShardIndex& index,
-                        const std::map<std::string, std::string>& shard_of) {
+                        const absl::flat_hash_map<std::string, std::string>& shard_of) {
   if (index.weight_map.empty()) return absl::OkStatus();
   for (const auto& [tensor, shard] : index.weight_map) {
     const auto found = shard_of.find(tensor);
@@ -100,32 +102,62 @@ absl::Status CheckIndex(const ShardIndex& index,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::Open(absl::string_view directory) {
-  const std::string folder(directory);
+absl::Status Checkpoint::AddShard(std::string name, MemoryMappedFile file,
+                                  std::vector<TensorView> views) {
+  for (TensorView& view : views) {
+    const auto [other, is_new] = shard_of_.emplace(view.name, name);
+    if (!is_new) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor \"", view.name, "\" is in \"",
+                                                     other->second, "\" and in \"", name, "\""));
+    }
+    total_bytes_ += static_cast<int64_t>(view.data.size());
+    tensors_.push_back(std::move(view));
+  }
+  shards_.push_back({std::move(name), std::move(file)});
+  return absl::OkStatus();
+}
+
+absl::Status Checkpoint::OpenSafetensors(const std::string& folder) {
   PHYLLO_ASSIGN_OR_RETURN(const Layout layout, FindLayout(folder));
-  auto checkpoint = absl::WrapUnique(new Checkpoint());
-  std::map<std::string, std::string> shard_of;
   for (const std::string& name : layout.files) {
     PHYLLO_ASSIGN_OR_RETURN(MemoryMappedFile file,
                             MemoryMappedFile::Open(absl::StrCat(folder, "/", name)));
     PHYLLO_ASSIGN_OR_RETURN(std::vector<TensorView> views, ParseSafetensors(file.data(), name));
-    for (TensorView& view : views) {
-      const auto [other, is_new] = shard_of.emplace(view.name, name);
-      if (!is_new) {
-        return absl::InvalidArgumentError(absl::StrCat("tensor \"", view.name, "\" is in \"",
-                                                       other->second, "\" and in \"", name, "\""));
-      }
-      checkpoint->total_bytes_ += static_cast<int64_t>(view.data.size());
-      checkpoint->tensors_.push_back(std::move(view));
+    PHYLLO_RETURN_IF_ERROR(AddShard(name, std::move(file), std::move(views)));
+  }
+  return CheckIndex(layout.index, shard_of_);
+}
+
+absl::Status Checkpoint::OpenGguf(absl::Span<const std::string> files) {
+  for (const std::string& path : files) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    PHYLLO_ASSIGN_OR_RETURN(MemoryMappedFile file, MemoryMappedFile::Open(path));
+    PHYLLO_ASSIGN_OR_RETURN(GgufContents contents, ParseGguf(file.data(), name));
+    const GgufValue* const split = contents.Find("split.count");
+    const int64_t count = split == nullptr || split->integer == 0 ? 1 : split->integer;
+    if (count != static_cast<int64_t>(files.size())) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": split.count is ", count, ", but ",
+                                                     files.size(), " files belong to its name"));
     }
-    checkpoint->shards_.push_back({name, std::move(file)});
+    PHYLLO_RETURN_IF_ERROR(AddShard(name, std::move(file), std::move(contents.tensors)));
+    if (gguf_ == nullptr) gguf_ = std::make_unique<GgufContents>(std::move(contents));
   }
-  PHYLLO_RETURN_IF_ERROR(CheckIndex(layout.index, shard_of));
-  std::sort(checkpoint->tensors_.begin(), checkpoint->tensors_.end(),
+  return absl::OkStatus();
+}
+
+void Checkpoint::IndexTensors() {
+  std::sort(tensors_.begin(), tensors_.end(),
             [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
-  for (int64_t i = 0; i < static_cast<int64_t>(checkpoint->tensors_.size()); ++i) {
-    checkpoint->by_name_.emplace(checkpoint->tensors_[i].name, i);
-  }
+  for (int64_t i = 0; i < static_cast<int64_t>(tensors_.size()); ++i)
+    by_name_.emplace(tensors_[i].name, i);
+}
+
+absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::Open(absl::string_view path) {
+  auto checkpoint = absl::WrapUnique(new Checkpoint());
+  PHYLLO_ASSIGN_OR_RETURN(const std::vector<std::string> gguf_files, FindGgufFiles(path));
+  PHYLLO_RETURN_IF_ERROR(gguf_files.empty() ? checkpoint->OpenSafetensors(std::string(path))
+                                            : checkpoint->OpenGguf(gguf_files));
+  checkpoint->IndexTensors();
   return checkpoint;
 }
 

@@ -1,5 +1,5 @@
-// The tensors of a Hugging Face model folder: model.safetensors, or shards named by
-// model.safetensors.index.json.
+// The tensors of a model: of a Hugging Face folder (model.safetensors, or shards named by
+// model.safetensors.index.json) or of a GGUF file.
 //
 //   PHYLLO_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open("/models/m"));
 //   const TensorView* tensor = checkpoint->Find("model.embed_tokens.weight");
@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "model/checkpoint/gguf.h"
 #include "model/checkpoint/memory_mapped_file.h"
 #include "model/checkpoint/tensor_view.h"
 
@@ -27,16 +29,18 @@ namespace phyllo {
 // every memory-mapped reader. Immutable after Open, hence thread-safe.
 class Checkpoint {
  public:
-  // Opens `directory`. Reads headers only, checks them whole: afterwards every view lies inside its
-  // file. A model.safetensors wins over an index, as in transformers.
+  // Opens the model at `path`: a folder, or a GGUF file as FindGgufFiles (gguf_files.h) says. Reads
+  // headers only, checks them whole: afterwards every view lies inside its file. A
+  // model.safetensors wins over an index, as in transformers.
   // Errors, naming the file and the tensor:
+  // - those of FindGgufFiles and ParseGguf (gguf.h).
   // - NOT_FOUND: no such folder, neither model.safetensors nor an index in it, an index that names
   //   a missing shard.
   // - INVALID_ARGUMENT: a truncated file, a header that is longer than its file or 100 MB, bad
   //   JSON, a duplicate name, overlapping, out-of-range or gapped offsets, a byte count that is not
   //   shape x dtype, an unknown dtype, an index that names a shard outside the folder or disagrees
   //   with its shards on where a tensor is.
-  static absl::StatusOr<std::unique_ptr<Checkpoint>> Open(absl::string_view directory);
+  static absl::StatusOr<std::unique_ptr<Checkpoint>> Open(absl::string_view path);
 
   Checkpoint(const Checkpoint&) = delete;
   Checkpoint& operator=(const Checkpoint&) = delete;
@@ -46,6 +50,9 @@ class Checkpoint {
 
   // All tensors, in name order.
   absl::Span<const TensorView> tensors() const { return tensors_; }
+
+  // The header of the GGUF file, of a split model that of its first part; null for safetensors.
+  const GgufContents* gguf() const { return gguf_.get(); }
 
   // Sum of the tensors' bytes.
   int64_t total_bytes() const { return total_bytes_; }
@@ -62,9 +69,17 @@ class Checkpoint {
  private:
   Checkpoint() = default;
 
+  absl::Status OpenSafetensors(const std::string& folder);
+  absl::Status OpenGguf(absl::Span<const std::string> files);
+  // Adds the tensors of one file; INVALID_ARGUMENT if one is there already.
+  absl::Status AddShard(std::string name, MemoryMappedFile file, std::vector<TensorView> views);
+  void IndexTensors();
+
   std::vector<Shard> shards_;
   std::vector<TensorView> tensors_;                          // sorted by name
   absl::flat_hash_map<absl::string_view, int64_t> by_name_;  // keys borrow from tensors_
+  absl::flat_hash_map<std::string, std::string> shard_of_;   // tensor name -> shard name
+  std::unique_ptr<GgufContents> gguf_;                       // borrows from shards_
   int64_t total_bytes_ = 0;
 };
 

@@ -16,8 +16,8 @@ struct TensorView {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;      // outermost first; empty = a scalar; a size may be 0
-  absl::Span<const uint8_t> data;  // row-major, little-endian, product(shape) * ByteSize(dtype)
-                                   // bytes; alignment is not promised
+  absl::Span<const uint8_t> data;  // row-major, little-endian, RunBytes(dtype, num_elements());
+                                   // alignment is not promised
 
   // product(shape); 1 for a scalar.
   int64_t num_elements() const {
