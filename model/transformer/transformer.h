@@ -90,8 +90,9 @@ class Transformer {
                              MatrixView<float> logits);
 
   // The final hidden states, what every head reads: the final norm of the chosen rows of what
-  // Forward left. out [b, d] of rows [b], in any order, repeated or not. Does not allocate. Errors
-  // as above; FAILED_PRECONDITION only when the last layer is not loaded.
+  // Forward left. out [b, d] of rows [b], in any order, repeated or not; out may be hidden_states
+  // itself if rows are 0, 1, ... Does not allocate. Errors as above; FAILED_PRECONDITION only when
+  // the last layer is not loaded.
   absl::Status ApplyFinalNorm(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
                               MatrixView<float> out);
 

@@ -44,6 +44,10 @@ void DescribeModel(absl::Span<const BackendState> backends,
     response.set_model(info.server().model());
     *response.mutable_shape() = info.shape();
     response.set_max_sequence_length(info.max_sequence_length());
+    response.set_head(info.head());
+    *response.mutable_labels() = info.labels();
+    response.set_problem_type(info.problem_type());
+    response.set_default_pooling(info.default_pooling());
     *response.mutable_default_sampling() = info.default_sampling();
     *response.mutable_default_stopping() = info.default_stopping();
   }

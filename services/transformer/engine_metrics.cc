@@ -22,6 +22,8 @@ const char* ReasonName(const SequenceResult& result) {
       return "time_limit";
     case FinishReason::kScored:
       return "scored";
+    case FinishReason::kEncoded:
+      return "encoded";
   }
   return "unknown";
 }
@@ -76,8 +78,10 @@ void EngineMetrics::OnFinished(const SequenceResult& result) {
   queue_seconds_.Observe(absl::ToDoubleSeconds(result.queue_time));
   prefill_seconds_.Observe(absl::ToDoubleSeconds(result.prefill_time));
   decode_seconds_.Observe(absl::ToDoubleSeconds(result.decode_time));
-  time_to_first_token_seconds_.Observe(
-      absl::ToDoubleSeconds(result.queue_time + result.prefill_time));
+  if (result.generated_token_count > 0) {
+    time_to_first_token_seconds_.Observe(
+        absl::ToDoubleSeconds(result.queue_time + result.prefill_time));
+  }
   if (result.generated_token_count > 1) {
     time_per_output_token_seconds_.Observe(absl::ToDoubleSeconds(result.decode_time) /
                                            static_cast<double>(result.generated_token_count - 1));

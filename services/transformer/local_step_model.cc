@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/memory_mapped_file.h"
+#include "model/heads/pooling_config.h"
 #include "model/tensor/dtype.h"
 #include "model/transformer/instruction_set.h"
 
@@ -100,7 +102,16 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
                    .max_rows = options.max_rows,
                    .max_logits_rows = options.max_logits_rows,
                    .max_positions = model->transformer_->max_positions(),
-                   .page_size = options.page_size};
+                   .page_size = options.page_size,
+                   .head = model->description_.head,
+                   .num_labels = model->description_.num_labels};
+  model->row_numbers_.resize(options.max_rows);
+  std::iota(model->row_numbers_.begin(), model->row_numbers_.end(), 0);
+  PHYLLO_ASSIGN_OR_RETURN(model->sizes_.default_pooling, ReadFolderPooling(options.model_folder));
+  if (model->description_.head == HeadKind::kLabels) {
+    PHYLLO_ASSIGN_OR_RETURN(model->label_head_,
+                            LabelHead::Load(model->description_, *model->checkpoint_));
+  }
   return model;
 }
 
@@ -118,6 +129,18 @@ absl::Status LocalStepModel::ComputeLogits(absl::Span<const int64_t> rows,
                                            MatrixView<const float> hidden_states,
                                            MatrixView<float> logits) {
   return transformer_->ComputeLogits(rows, hidden_states, logits);
+}
+
+absl::Status LocalStepModel::ApplyFinalNorm(MatrixView<float> rows) {
+  return transformer_->ApplyFinalNorm(absl::MakeConstSpan(row_numbers_).first(rows.rows), rows,
+                                      rows);
+}
+
+absl::Status LocalStepModel::ApplyLabelHead(absl::Span<const float> hidden_state,
+                                            absl::Span<float> logits) {
+  if (!label_head_) return absl::FailedPreconditionError("the model has no label head");
+  label_head_->Apply(hidden_state, logits);
+  return absl::OkStatus();
 }
 
 void LocalStepModel::ParallelFor(int64_t num_tasks,

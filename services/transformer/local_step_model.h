@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -17,6 +18,7 @@
 #include "model/config/generation_config.h"
 #include "model/config/model_config.h"
 #include "model/embedding/embedding_table.h"
+#include "model/heads/label_head.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
 #include "model/transformer/transformer.h"
@@ -25,7 +27,8 @@
 namespace phyllo {
 
 struct LocalStepModelOptions {
-  std::string model_folder;  // config.json, *.safetensors, generation_config.json if there is one
+  // config.json, *.safetensors; generation_config.json and 1_Pooling/config.json if they are there
+  std::string model_folder;
   std::optional<Precision> precision;  // absent: bf16 if this CPU has kernels for it and the
                                        // checkpoint is of 16-bit types, else f32
   int num_threads = 1;
@@ -50,7 +53,8 @@ struct LocalStepModelOptions {
 // thread steps; config(), checkpoint() and the other descriptions are immutable.
 class LocalStepModel final : public StepModel {
  public:
-  // Errors of Checkpoint::Open, ParseModelConfig, ParseGenerationConfig, Transformer::Load;
+  // Errors of Checkpoint::Open, ParseModelConfig, ParseGenerationConfig, ReadFolderPooling,
+  // Transformer::Load;
   // RESOURCE_EXHAUSTED if there is no room for one page.
   static absl::StatusOr<std::unique_ptr<LocalStepModel>> Load(const LocalStepModelOptions& options);
 
@@ -67,6 +71,9 @@ class LocalStepModel final : public StepModel {
                        MatrixView<float> hidden_states) override;
   absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
                              MatrixView<float> logits) override;
+  absl::Status ApplyFinalNorm(MatrixView<float> rows) override;
+  absl::Status ApplyLabelHead(absl::Span<const float> hidden_state,
+                              absl::Span<float> logits) override;
   int num_threads() const override { return thread_pool_->num_threads(); }
   void ParallelFor(int64_t num_tasks,
                    absl::FunctionRef<void(int64_t task, int worker)> function) override;
@@ -88,8 +95,10 @@ class LocalStepModel final : public StepModel {
   std::unique_ptr<EmbeddingTable> embedding_table_;
   std::unique_ptr<ThreadPool> thread_pool_;
   std::unique_ptr<Transformer> transformer_;
+  std::optional<LabelHead> label_head_;  // set if the model has one
   Precision precision_ = Precision::kF32;
   StepModelSizes sizes_;
+  std::vector<int64_t> row_numbers_;  // 0, 1, ... [max_rows]
 };
 
 }  // namespace phyllo

@@ -1,8 +1,11 @@
 #include "services/transformer/model_info.h"
 
+#include <cmath>
+
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
 #include "model/config/model_summary.h"
+#include "model/heads/pooling.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/sampling/logits_row.h"
 
@@ -27,6 +30,41 @@ void SetShape(const LocalStepModel& model, common::v1::ModelShape& shape) {
   shape.set_tie_word_embeddings(config.tie_word_embeddings);
 }
 
+common::v1::HeadKind ToProto(HeadKind head) {
+  switch (head) {
+    case HeadKind::kLmHead:
+      return common::v1::HEAD_KIND_LM;
+    case HeadKind::kLabels:
+      return common::v1::HEAD_KIND_LABELS;
+    case HeadKind::kNone:
+      return common::v1::HEAD_KIND_NONE;
+  }
+  return common::v1::HEAD_KIND_UNSPECIFIED;
+}
+
+common::v1::Pooling ToProto(Pooling pooling) {
+  switch (pooling) {
+    case Pooling::kLast:
+      return common::v1::POOLING_LAST;
+    case Pooling::kMean:
+      return common::v1::POOLING_MEAN;
+    case Pooling::kCls:
+      return common::v1::POOLING_CLS;
+    case Pooling::kNone:
+      return common::v1::POOLING_NONE;
+  }
+  return common::v1::POOLING_UNSPECIFIED;
+}
+
+absl::Status CheckFinalHiddenState(StepModel& model, MatrixView<float> row) {
+  PHYLLO_RETURN_IF_ERROR(model.ApplyFinalNorm(row));
+  for (int64_t i = 0; i < row.cols; ++i) {
+    if (!std::isfinite(row.data[i]))
+      return absl::InternalError("the hidden state of token 0 is not finite");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<int32_t> EosTokenIds(const LocalStepModel& model) {
@@ -42,6 +80,8 @@ transformer::v1::GetInfoResponse DescribeModel(const LocalStepModel& model,
   info.set_last_layer(model.config().num_hidden_layers);
   info.set_max_sequence_length(limits.max_sequence_length);
   for (const int32_t id : limits.eos_token_ids) info.add_eos_token_ids(id);
+  info.set_head(ToProto(model.sizes().head));
+  info.set_default_pooling(ToProto(model.sizes().default_pooling));
   *info.mutable_default_sampling() = DefaultSampling(model.generation_config());
   if (model.generation_config().max_new_tokens) {
     info.mutable_default_stopping()->set_max_new_tokens(
@@ -68,7 +108,6 @@ common::v1::SamplingParameters DefaultSampling(const GenerationConfig& config) {
 absl::Status WarmUp(StepModel& model) {
   const StepModelSizes& sizes = model.sizes();
   std::vector<float> hidden_states(sizes.hidden_size);
-  std::vector<float> logits(sizes.vocab_size);
   SequencePages pages(model.page_groups(), sizes.page_size);
   PHYLLO_RETURN_IF_ERROR(pages.Resize(1));
   PHYLLO_RETURN_IF_ERROR(model.Embed({0}, 0, absl::MakeSpan(hidden_states)));
@@ -76,6 +115,8 @@ absl::Status WarmUp(StepModel& model) {
   PHYLLO_RETURN_IF_ERROR(model.Forward(
       {{.row_begin = 0, .row_count = 1, .first_position = 0, .prompt_length = 1, .pages = &pages}},
       row));
+  if (sizes.head != HeadKind::kLmHead) return CheckFinalHiddenState(model, row);
+  std::vector<float> logits(sizes.vocab_size);
   PHYLLO_RETURN_IF_ERROR(
       model.ComputeLogits({0}, row, {logits.data(), 1, sizes.vocab_size, sizes.vocab_size}));
   return SummarizeLogits(logits).status();

@@ -24,7 +24,8 @@ transformer::v1::GetInfoResponse DescribeModel(const LocalStepModel& model,
 // 0; top_k 0 is all.
 common::v1::SamplingParameters DefaultSampling(const GenerationConfig& config);
 
-// Computes one token after token 0. INTERNAL if its logits are not finite, else the model's errors.
+// Computes token 0. INTERNAL if its logits, or without LM head its final hidden state, are not
+// finite, else the model's errors.
 absl::Status WarmUp(StepModel& model);
 
 }  // namespace phyllo

@@ -46,6 +46,12 @@ TEST(WarmUpTest, ComputesOneTokenAndFreesItsPage) {
   EXPECT_EQ(model.page_allocator().free_count(), 2);
 }
 
+TEST(WarmUpTest, DoesWithoutAnLmHead) {
+  FakeStepModel model(2, 4);
+  model.set_head(HeadKind::kNone, 0);
+  PHYLLO_EXPECT_OK(WarmUp(model));
+}
+
 TEST(WarmUpTest, ReturnsTheModelsError) {
   FakeStepModel model(2, 4);
   model.set_on_forward([] { return absl::InternalError("broken"); });

@@ -36,10 +36,10 @@ struct StreamBackend {
 };
 
 // Reads start and hidden states, writes news, ends with one status. `Conversation` is
-// GenerateConversation or ScoreConversation. At most one read and one write are under way; what the
-// engine says meanwhile is merged in its outbox. Holds no thread. Lives until gRPC has called
-// OnDone and no thread uses it any more. Thread-safe. Lock order: the stream's before the
-// session's.
+// GenerateConversation, ScoreConversation or EncodeConversation. At most one read and one write are
+// under way; what the engine says meanwhile is merged in its outbox. Holds no thread. Lives until
+// gRPC has called OnDone and no thread uses it any more. Thread-safe. Lock order: the stream's
+// before the session's.
 template <typename Conversation>
 class SequenceStream final : public grpc::ServerBidiReactor<typename Conversation::Request,
                                                             typename Conversation::Response>,

@@ -21,6 +21,11 @@ TransformerServiceImpl::Score(grpc::CallbackServerContext* context) {
   return SequenceStream<ScoreConversation>::Open(backend_, context);
 }
 
+grpc::ServerBidiReactor<transformer::v1::EncodeRequest, transformer::v1::EncodeResponse>*
+TransformerServiceImpl::Encode(grpc::CallbackServerContext* context) {
+  return SequenceStream<EncodeConversation>::Open(backend_, context);
+}
+
 grpc::ServerUnaryReactor* TransformerServiceImpl::GetInfo(
     grpc::CallbackServerContext* context, const transformer::v1::GetInfoRequest*,
     transformer::v1::GetInfoResponse* response) {

@@ -12,7 +12,7 @@
 namespace phyllo {
 
 // Converts, delegates, converts back; transformer.proto is the contract. Streams hold no thread.
-// Encode is UNIMPLEMENTED. Borrows its arguments. Thread-safe.
+// Borrows its arguments. Thread-safe.
 class TransformerServiceImpl final : public transformer::v1::TransformerService::CallbackService {
  public:
   // `info` is the answer to GetInfo but for its `server`, which `identity` describes.
@@ -22,6 +22,8 @@ class TransformerServiceImpl final : public transformer::v1::TransformerService:
   grpc::ServerBidiReactor<transformer::v1::GenerateRequest, transformer::v1::GenerateResponse>*
   Generate(grpc::CallbackServerContext* context) override;
   grpc::ServerBidiReactor<transformer::v1::ScoreRequest, transformer::v1::ScoreResponse>* Score(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<transformer::v1::EncodeRequest, transformer::v1::EncodeResponse>* Encode(
       grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
                                     const transformer::v1::GetInfoRequest* request,

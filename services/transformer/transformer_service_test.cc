@@ -2,6 +2,7 @@
 #include "services/transformer/transformer_service.h"
 
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -23,8 +24,11 @@
 namespace phyllo {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Optional;
+using transformer::v1::EncodeRequest;
+using transformer::v1::EncodeResponse;
 using transformer::v1::GenerateRequest;
 using transformer::v1::GenerateResponse;
 using transformer::v1::ScoreRequest;
@@ -121,6 +125,30 @@ class TransformerServiceTest : public ::testing::Test {
     while (stream->Read(&response)) {
     }
     return FromGrpcStatus(stream->Finish());
+  }
+
+  // Plays a whole encoding of `prompt`.
+  absl::StatusOr<transformer::v1::EncodeFinished> Encode(const std::vector<int32_t>& prompt,
+                                                         common::v1::Pooling pooling) {
+    grpc::ClientContext context;
+    const auto stream = stub_->Encode(&context);
+    EncodeRequest start;
+    start.mutable_start()->mutable_token_ids()->Add(prompt.begin(), prompt.end());
+    start.mutable_start()->set_pooling(pooling);
+    stream->Write(start);
+    transformer::v1::EncodeFinished finished;
+    EncodeResponse response;
+    while (stream->Read(&response)) {
+      if (response.has_finished()) finished = response.finished();
+      if (!response.has_need()) continue;
+      EncodeRequest answer;
+      SetRows(prompt, response.need().first_position(), response.need().count(),
+              *answer.mutable_hidden_states());
+      stream->Write(answer);
+    }
+    const absl::Status status = FromGrpcStatus(stream->Finish());
+    if (!status.ok()) return status;
+    return finished;
   }
 
   FakeStepModel model_{100, 4};
@@ -277,20 +305,42 @@ TEST_F(TransformerServiceTest, DrainRefusesWithUnavailable) {
   EXPECT_EQ(load.total_page_count(), 100);
 }
 
-TEST_F(TransformerServiceTest, EncodeIsUnimplemented) {
-  grpc::ClientContext context;
-  const auto stream = stub_->Encode(&context);
-  transformer::v1::EncodeResponse response;
-  EXPECT_FALSE(stream->Read(&response));
-  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
-}
-
 TEST_F(TransformerServiceTest, GetInfoDescribesTheServer) {
   grpc::ClientContext context;
   transformer::v1::GetInfoResponse info;
   ASSERT_TRUE(stub_->GetInfo(&context, {}, &info).ok());
   EXPECT_EQ(info.max_sequence_length(), 400);
   EXPECT_EQ(info.server().proto_version_major(), kProtoVersionMajor);
+}
+
+// The elements of an F32 tensor.
+std::vector<float> Values(const common::v1::Tensor& tensor) {
+  std::vector<float> values(tensor.data().size() / sizeof(float));
+  std::memcpy(values.data(), tensor.data().data(), tensor.data().size());
+  return values;
+}
+
+TEST_F(TransformerServiceTest, EncodesWithPulledRows) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const transformer::v1::EncodeFinished finished,
+                              Encode(kPrompt, common::v1::POOLING_UNSPECIFIED));
+  EXPECT_THAT(finished.output().shape(), ElementsAre(2));
+  EXPECT_EQ(Values(finished.output()), FakeStepModel::FinalHiddenState(kPrompt));
+  EXPECT_FALSE(finished.is_labels());
+  EXPECT_EQ(finished.usage().prompt_token_count(), 10);
+}
+
+TEST_F(TransformerServiceTest, EncodesEveryTokenWithPoolingNone) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const transformer::v1::EncodeFinished finished,
+                              Encode(kPrompt, common::v1::POOLING_NONE));
+  EXPECT_THAT(finished.output().shape(), ElementsAre(10, 2));
+  const std::vector<float> values = Values(finished.output());
+  EXPECT_EQ(std::vector<float>(values.end() - 2, values.end()),
+            FakeStepModel::FinalHiddenState(kPrompt));
+}
+
+TEST_F(TransformerServiceTest, RefusesAnEncodingWithoutIds) {
+  EXPECT_THAT(Encode({}, common::v1::POOLING_LAST),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token_ids")));
 }
 
 }  // namespace

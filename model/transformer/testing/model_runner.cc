@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
 
 namespace phyllo {
@@ -79,6 +80,7 @@ absl::StatusOr<std::vector<float>> ModelRunner::Step(absl::Span<const SequenceCh
       .data = hidden_states_.data(), .rows = rows, .cols = d, .stride = d};
   PHYLLO_RETURN_IF_ERROR(transformer_->Forward(slices, hidden, observer));
 
+  if (transformer_->description().head != HeadKind::kLmHead) return std::vector<float>();
   std::vector<float> logits(rows * vocab_size());
   for (int64_t begin = 0; begin < rows; begin += kMaxLogitsRows) {
     std::vector<int64_t> wanted;

@@ -48,7 +48,8 @@ class ModelRunner {
   // A sequence without tokens.
   SequencePages NewSequence();
 
-  // One step over all chunks. Returns the logits of every row, [rows, v], chunk behind chunk.
+  // One step over all chunks. Returns the logits of every row, [rows, v], chunk behind chunk; nothing
+  // if the model has no LM head.
   absl::StatusOr<std::vector<float>> Step(absl::Span<const SequenceChunk> chunks,
                                           const LayerObserver* observer = nullptr);
 

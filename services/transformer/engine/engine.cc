@@ -14,9 +14,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
+#include "services/transformer/engine/encoding/sequence_encoding.h"
 
 namespace phyllo {
 namespace {
+
+// A scoring goes on only as far as its reader sends rows, at most two chunks ahead: what they bring
+// must fit, however many log-probabilities a token has.
+int64_t UnreadEntriesFor(const SequenceRequest& request, const EngineOptions& options) {
+  if (!request.first_scored_index) return options.max_unread_entries;
+  const int64_t entries_per_token =
+      1 + request.prompt_logprobs.top_logprobs +
+      static_cast<int64_t>(request.prompt_logprobs.logprob_token_ids.size());
+  return std::max(options.max_unread_entries, 3 * options.max_prefill_rows * entries_per_token);
+}
 
 absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
   return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", limit, " is ", value));
@@ -57,14 +68,17 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
 
 absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request,
                                                  std::function<void()> on_news) {
+  PHYLLO_RETURN_IF_ERROR(CheckHead(request, model_.sizes(), options_.max_encoding_elements));
   PHYLLO_RETURN_IF_ERROR(ValidateSequenceRequest(request, limits_));
+  if (request.encoding) request.encoding = ResolveEncoding(*request.encoding, model_.sizes());
   const absl::Time now = options_.now();
   if (request.deadline && *request.deadline <= now)
     return absl::DeadlineExceededError("the deadline had passed when the request arrived");
   const auto prompt_count = static_cast<int64_t>(request.prompt_token_ids.size());
   const int64_t token_count =
       prompt_count + static_cast<int64_t>(request.generated_token_ids.size());
-  auto outbox = std::make_shared<SequenceOutbox>(options_.max_unread_entries, std::move(on_news));
+  auto outbox =
+      std::make_shared<SequenceOutbox>(UnreadEntriesFor(request, options_), std::move(on_news));
   SequenceStorage storage = {
       PromptFeed(prompt_count, model_.sizes().hidden_size, options_.max_prefill_rows),
       SequencePages(model_.page_groups(), model_.sizes().page_size)};
@@ -267,6 +281,8 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
     status = batch_.VisitLogits([&](const StepBatch::LogitsRow& row, absl::Span<const float> logits,
                                     int worker) { Deliver(row, logits, worker); });
   }
+  for (size_t i = 0; status.ok() && i < in_batch_.size(); ++i)
+    status = EncodeRows(model_, batch_.SliceRows(i), *in_batch_[i]);
   const absl::Time end = options_.now();
   for (size_t i = 0; i < in_batch_.size(); ++i)
     AfterStep(*in_batch_[i], batch_.slices()[i].row_count, status, end);
@@ -329,6 +345,7 @@ void Engine::AfterStep(Sequence& sequence, int64_t row_count, const absl::Status
 void Engine::Finish(Sequence& sequence, FinishReason reason) {
   SequenceResult result = sequence.MakeResult();
   result.finish_reason = reason;
+  result.encoding = std::move(sequence.encoding);
   End(sequence, std::move(result));
 }
 

@@ -30,6 +30,8 @@ absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModel
       CheckOption("max_unread_entries", options.max_unread_entries, 1, kUnlimited));
   PHYLLO_RETURN_IF_ERROR(
       CheckOption("max_sequence_length", options.max_sequence_length.value_or(1), 1, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_encoding_elements", options.max_encoding_elements, 1, kUnlimited));
   return options.now != nullptr ? absl::OkStatus()
                                 : absl::InvalidArgumentError("the engine needs a clock");
 }

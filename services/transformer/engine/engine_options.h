@@ -35,10 +35,13 @@ struct EngineOptions {
   int64_t max_sequences = 64;           // in the batch, in [1, max_rows of the model]
   int64_t max_waiting_sequences = 256;  // >= 0, new ones beyond are refused
   int64_t max_waiting_tokens = 65536;   // of them together, >= 1
-  int64_t max_unread_entries = 65536;   // of an outbox, see there
+  int64_t max_unread_entries = 65536;   // of an outbox; three chunks of a scoring always fit
   absl::Duration max_rows_wait = absl::Seconds(60);  // how long rows that were asked for may take
   std::optional<int64_t> max_sequence_length =
-      std::nullopt;                           // less than model and cache admit, >= 1
+      std::nullopt;  // less than model and cache admit, >= 1
+  // Floats of an encoding that keeps every token's vector, >= 1: 32 MiB, half of what a message
+  // holds.
+  int64_t max_encoding_elements = int64_t{1} << 23;
   std::vector<int32_t> eos_token_ids = {};    // end-of-sequence ids of the model
   std::function<absl::Time()> now = nullptr;  // monotonic; any origin
   EngineObserver* observer = nullptr;         // borrowed, may be null

@@ -264,6 +264,31 @@ TEST(EngineTest, ScoresPromptTokensInBoundedChunks) {
   }
 }
 
+TEST(EngineTest, WaitsForASlowReaderOfScores) {
+  FakeStepModel model(100, 4);
+  EngineDriver driver(model, {.max_prefill_rows = 8, .max_unread_entries = 1});
+  SequenceRequest request = EngineDriver::Request(Prompt(30), 0);
+  request.first_scored_index = 1;
+  request.prompt_logprobs.top_logprobs = 3;
+  FakeClient& client = driver.Add(request);
+  client.reads = false;
+  driver.Step();
+  driver.Provide(client, {0, 8});
+  driver.Provide(client, {8, 8});
+  driver.Drive();
+  EXPECT_THAT(model.steps(), SizeIs(2));
+  client.reads = true;
+  client.answers_needs = false;
+  driver.Step();
+  EXPECT_FALSE(client.result.has_value());
+  ASSERT_THAT(client.needs, SizeIs(4));
+  driver.Provide(client, client.needs[2]);
+  driver.Provide(client, client.needs[3]);
+  driver.Drive();
+  PHYLLO_EXPECT_OK(client.result->status);
+  EXPECT_THAT(client.scored_tokens, SizeIs(29));
+}
+
 TEST(EngineTest, ScoresThePromptOnceWhenPreempted) {
   FakeStepModel model(7, 4);
   EngineDriver driver(model, {.max_prefill_rows = 4});

@@ -125,11 +125,22 @@ SequenceSnapshot Sequence::Snapshot() const {
 }
 
 int64_t Sequence::tokens_to_compute() const {
+  if (request.encoding) return prompt_count();
   // The last prompt token is scored from the row before it; its own row is only needed to generate.
   return request.max_new_tokens > 0 ? static_cast<int64_t>(token_ids.size()) : prompt_count() - 1;
 }
 
+int64_t Sequence::first_needed_position() const {
+  const int64_t last = prompt_count() - 1;
+  if (request.encoding) return request.encoding->pooling == Pooling::kLast ? last : 0;
+  // A token is scored from the row before it.
+  return std::min(next_scored_index - 1, last);
+}
+
 std::optional<FinishReason> Sequence::Finished() const {
+  if (request.encoding) {
+    return computed_count >= prompt_count() ? std::optional(FinishReason::kEncoded) : std::nullopt;
+  }
   if (request.max_new_tokens == 0) {
     return next_scored_index >= prompt_count() ? std::optional(FinishReason::kScored)
                                                : std::nullopt;
@@ -154,6 +165,7 @@ void Sequence::Preempt() {
   pages.Clear();
   feed.Restart();
   rows_asked_time.reset();
+  if (pooler) pooler->Restart();
   computed_count = 0;
   running = false;
   ++preemption_count;

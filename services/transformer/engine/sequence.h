@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "model/heads/pooling.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/sampling/sampling_parameters.h"
 #include "model/sampling/token_history.h"
@@ -17,6 +18,14 @@
 #include "services/transformer/engine/sequence_outbox.h"
 
 namespace phyllo {
+
+// Asks for the outputs of the model's label head, or for pooled hidden states.
+struct EncodingRequest {
+  // Absent: the model's own, which is its label head if it has one, else its default pooling. The
+  // engine fills it in when it takes the request.
+  std::optional<Pooling> pooling;
+  bool labels = false;  // the label head reads the pooled state; the engine decides
+};
 
 // What is asked of the engine. Ids in [0, v).
 struct SequenceRequest {
@@ -35,6 +44,9 @@ struct SequenceRequest {
   // prompt_logprobs says (of which only top_logprobs and logprob_token_ids are read).
   std::optional<int64_t> first_scored_index;
   SamplingParameters prompt_logprobs;
+
+  // If set, the prompt is encoded: nothing is generated or scored, and the result has the encoding.
+  std::optional<EncodingRequest> encoding;
 
   int32_t priority = 0;                      // larger is served earlier
   std::optional<absl::Time> deadline;        // on the engine's clock
@@ -68,8 +80,11 @@ class Sequence {
   // What the scheduler sees.
   SequenceSnapshot Snapshot() const;
   // Tokens that must be computed before the next can be sampled, or before the last prompt token is
-  // scored.
+  // scored, or before the prompt is encoded.
   int64_t tokens_to_compute() const;
+  // The prompt positions below it need not be computed if their keys and values are at hand:
+  // nothing is read from their rows. At most the last position.
+  int64_t first_needed_position() const;
   // Why no further token is to be sampled; absent while one is.
   std::optional<FinishReason> Finished() const;
   // Appends a sampled token.
@@ -91,6 +106,9 @@ class Sequence {
   bool finished = false;
   int64_t computed_count = 0;     // tokens whose keys and values are in `pages`
   int64_t next_scored_index = 0;  // prompt tokens below it are scored, or not to be
+  // Of an encoding: takes the rows as they are computed. The result, once it is complete.
+  std::optional<Pooler> pooler;
+  std::optional<SequenceEncoding> encoding;
   int64_t preemption_count = 0;
   bool left_queue = false;   // has been in the batch, or ended
   bool sampled = false;      // by the current step

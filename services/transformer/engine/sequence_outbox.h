@@ -25,6 +25,16 @@ enum class FinishReason {
   kContextLimit,  // the sequence has as many tokens as the model or the cache admits
   kTimeLimit,     // the request's time limit passed
   kScored,        // every prompt token asked for was scored, and none was to be generated
+  kEncoded,       // the prompt was encoded
+};
+
+// What an encoding gives: vectors [rows, cols] after the final norm, or the logits [1, num_labels]
+// of the head.
+struct SequenceEncoding {
+  bool is_labels = false;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  std::vector<float> values;
 };
 
 // How a sequence ended. Times are on the engine's clock.
@@ -35,9 +45,10 @@ struct SequenceResult {
   int64_t prompt_token_count = 0;
   int64_t generated_token_count = 0;  // those given at submission included
   int64_t preemption_count = 0;
-  absl::Duration queue_time;    // from submission to the first step
-  absl::Duration prefill_time;  // from the first step to the first token
-  absl::Duration decode_time;   // from the first token to the last
+  absl::Duration queue_time;                 // from submission to the first step
+  absl::Duration prefill_time;               // from the first step to the first token
+  absl::Duration decode_time;                // from the first token to the last
+  std::optional<SequenceEncoding> encoding;  // set if finish_reason is kEncoded
 };
 
 struct PrefillProgress {

@@ -57,6 +57,13 @@ absl::Status StepBatch::Forward() {
   return model_.Forward(slices_, {hidden_states_.data(), row_count_, hidden_size, hidden_size});
 }
 
+MatrixView<float> StepBatch::SliceRows(int64_t index) {
+  const int64_t hidden_size = model_.sizes().hidden_size;
+  const StepSlice& slice = slices_[index];
+  return {hidden_states_.data() + slice.row_begin * hidden_size, slice.row_count, hidden_size,
+          hidden_size};
+}
+
 absl::Status StepBatch::VisitLogits(LogitsVisitor visit) {
   const int64_t hidden_size = model_.sizes().hidden_size;
   const int64_t vocab_size = model_.sizes().vocab_size;

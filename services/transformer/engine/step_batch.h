@@ -46,6 +46,10 @@ class StepBatch {
       absl::FunctionRef<void(const LogitsRow& row, absl::Span<const float> logits, int worker)>;
   absl::Status VisitLogits(LogitsVisitor visit);
 
+  // The rows of the slice of that index, in the order of Add. After VisitLogits they may be
+  // overwritten.
+  MatrixView<float> SliceRows(int64_t index);
+
   int64_t row_count() const { return row_count_; }
   absl::Span<const StepSlice> slices() const { return slices_; }
 

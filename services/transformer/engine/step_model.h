@@ -1,4 +1,4 @@
-// What the engine needs of a model: four operations on the rows of a step.
+// What the engine needs of a model: a few operations on the rows of a step.
 #ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_MODEL_H_
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_MODEL_H_
 
@@ -7,6 +7,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "model/config/decoder_description.h"
+#include "model/heads/pooling.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/step_slice.h"
@@ -15,12 +17,15 @@ namespace phyllo {
 
 // The sizes of a model and of its cache.
 struct StepModelSizes {
-  int64_t hidden_size = 0;      // d
-  int64_t vocab_size = 0;       // v
-  int64_t max_rows = 0;         // most rows of one Forward
-  int64_t max_logits_rows = 0;  // most rows of one ComputeLogits
-  int64_t max_positions = 0;    // positions of one sequence: what the model admits
-  int64_t page_size = 0;        // tokens of a KV page
+  int64_t hidden_size = 0;                   // d
+  int64_t vocab_size = 0;                    // v
+  int64_t max_rows = 0;                      // most rows of one Forward
+  int64_t max_logits_rows = 0;               // most rows of one ComputeLogits
+  int64_t max_positions = 0;                 // positions of one sequence: what the model admits
+  int64_t page_size = 0;                     // tokens of a KV page
+  HeadKind head = HeadKind::kLmHead;         // what stands behind the final norm
+  int64_t num_labels = 0;                    // outputs of the head if it is kLabels
+  Pooling default_pooling = Pooling::kLast;  // how the model's makers pool its hidden states
 };
 
 // Implemented by LocalStepModel over a checkpoint and by FakeStepModel in tests. Thread-compatible:
@@ -42,10 +47,17 @@ class StepModel {
   // As Transformer::Forward: hidden_states [m, d] in and out.
   virtual absl::Status Forward(absl::Span<const StepSlice> slices,
                                MatrixView<float> hidden_states) = 0;
-  // As Transformer::ComputeLogits: logits [b, v] of rows [b].
+  // As Transformer::ComputeLogits: logits [b, v] of rows [b]. Only if the head is kLmHead.
   virtual absl::Status ComputeLogits(absl::Span<const int64_t> rows,
                                      MatrixView<const float> hidden_states,
                                      MatrixView<float> logits) = 0;
+
+  // As Transformer::ApplyFinalNorm, in place: rows [m, d] of what Forward left.
+  virtual absl::Status ApplyFinalNorm(MatrixView<float> rows) = 0;
+  // As LabelHead::Apply: logits [num_labels] of a final hidden state [d]. Only if the head is
+  // kLabels.
+  virtual absl::Status ApplyLabelHead(absl::Span<const float> hidden_state,
+                                      absl::Span<float> logits) = 0;
 
   // Threads of ParallelFor, the caller included.
   virtual int num_threads() const = 0;

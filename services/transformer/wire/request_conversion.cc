@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
+#include "model/heads/pooling.h"
 #include "model/sampling/sampling_parameters.h"
 #include "model/tensor/dtype.h"
 #include "services/common/durations.h"
@@ -64,6 +65,24 @@ void SetLogprobs(const common::v1::LogprobParameters& logprobs, SamplingParamete
   sampling.logprob_token_ids.assign(logprobs.token_ids().begin(), logprobs.token_ids().end());
 }
 
+absl::StatusOr<EncodingRequest> ToEncoding(common::v1::Pooling pooling) {
+  switch (pooling) {
+    case common::v1::POOLING_UNSPECIFIED:
+      return EncodingRequest{};
+    case common::v1::POOLING_LAST:
+      return EncodingRequest{Pooling::kLast};
+    case common::v1::POOLING_MEAN:
+      return EncodingRequest{Pooling::kMean};
+    case common::v1::POOLING_CLS:
+      return EncodingRequest{Pooling::kCls};
+    case common::v1::POOLING_NONE:
+      return EncodingRequest{Pooling::kNone};
+    default:
+      return InvalidField("pooling", absl::StrCat("is ", static_cast<int>(pooling),
+                                                  ", must be one of enum Pooling"));
+  }
+}
+
 std::optional<DType> ToDType(common::v1::DataType type) {
   switch (type) {
     case common::v1::DATA_TYPE_F32:
@@ -114,7 +133,10 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::Generat
 
 absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::ScoreStart& start) {
   PHYLLO_RETURN_IF_ERROR(CheckContext(start.context()));
-  if (start.with_logits()) return InvalidField("with_logits", kNotSupported);
+  if (start.with_logits()) {
+    return InvalidField("with_logits",
+                        "is not offered: ask for logprobs.top_count or logprobs.token_ids");
+  }
   if (start.token_ids_size() < 2) {
     return InvalidField("token_ids",
                         absl::StrCat("has ", start.token_ids_size(), " ids, must have at least 2"));
@@ -128,6 +150,17 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::ScoreSt
   request.prompt_token_ids.assign(start.token_ids().begin(), start.token_ids().end());
   request.first_scored_index = first;
   if (start.has_logprobs()) SetLogprobs(start.logprobs(), request.prompt_logprobs);
+  request.priority = start.context().priority();
+  return request;
+}
+
+absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::EncodeStart& start) {
+  PHYLLO_RETURN_IF_ERROR(CheckContext(start.context()));
+  if (start.token_ids_size() < 1)
+    return InvalidField("token_ids", "has 0 ids, must have at least 1");
+  SequenceRequest request;
+  request.prompt_token_ids.assign(start.token_ids().begin(), start.token_ids().end());
+  PHYLLO_ASSIGN_OR_RETURN(request.encoding, ToEncoding(start.pooling()));
   request.priority = start.context().priority();
   return request;
 }

@@ -18,6 +18,7 @@ namespace phyllo {
 // unknown adapter. What depends on the model (vocabulary, lengths) is left to the engine.
 absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::GenerateStart& start);
 absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::ScoreStart& start);
+absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::EncodeStart& start);
 
 // The elements of `rows` [count, hidden_size] as floats. INVALID_ARGUMENT if the type, the shape or
 // the number of bytes is wrong.

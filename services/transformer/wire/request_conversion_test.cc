@@ -152,6 +152,35 @@ TEST(ToSequenceRequestTest, ReturnsInvalidArgumentWhenThereIsNothingToScore) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("first_scored_index")));
 }
 
+transformer::v1::EncodeStart Encoding(common::v1::Pooling pooling) {
+  transformer::v1::EncodeStart start;
+  start.add_token_ids(5);
+  start.set_pooling(pooling);
+  return start;
+}
+
+TEST(ToSequenceRequestTest, EncodesWithThePoolingThatIsNamed) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const SequenceRequest request,
+                              ToSequenceRequest(Encoding(common::v1::POOLING_MEAN)));
+  EXPECT_THAT(request.prompt_token_ids, ElementsAre(5));
+  EXPECT_EQ(request.encoding->pooling, Pooling::kMean);
+  EXPECT_EQ(request.max_new_tokens, 0);
+}
+
+TEST(ToSequenceRequestTest, LeavesAnUnnamedPoolingToTheModel) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const SequenceRequest request,
+                              ToSequenceRequest(Encoding(common::v1::POOLING_UNSPECIFIED)));
+  ASSERT_TRUE(request.encoding.has_value());
+  EXPECT_FALSE(request.encoding->pooling.has_value());
+}
+
+TEST(ToSequenceRequestTest, RefusesAnEncodingOfNothingOrOfAnUnknownPooling) {
+  EXPECT_THAT(ToSequenceRequest(transformer::v1::EncodeStart()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token_ids")));
+  EXPECT_THAT(ToSequenceRequest(Encoding(static_cast<common::v1::Pooling>(77))),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("pooling")));
+}
+
 common::v1::Tensor Rows(common::v1::DataType type, std::vector<int64_t> shape, std::string data) {
   common::v1::Tensor rows;
   rows.set_data_type(type);

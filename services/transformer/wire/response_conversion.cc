@@ -34,6 +34,7 @@ common::v1::FinishReason ToProto(FinishReason reason) {
       return common::v1::FINISH_REASON_STOP_TOKEN;
     case FinishReason::kLength:
     case FinishReason::kScored:
+    case FinishReason::kEncoded:
       return common::v1::FINISH_REASON_LENGTH;
     case FinishReason::kContextLimit:
       return common::v1::FINISH_REASON_CONTEXT_LIMIT;
@@ -43,7 +44,7 @@ common::v1::FinishReason ToProto(FinishReason reason) {
   return common::v1::FINISH_REASON_UNSPECIFIED;
 }
 
-// `finished` is GenerateFinished or ScoreFinished.
+// `finished` is GenerateFinished, ScoreFinished or EncodeFinished.
 template <typename Finished>
 void SetUsageAndLatency(const SequenceResult& result, Finished& finished) {
   finished.mutable_usage()->set_prompt_token_count(result.prompt_token_count);
@@ -108,6 +109,26 @@ void ScoreConversation::Append(SequenceNews news, std::deque<Response>& response
     finished.set_total_logprob(total_logprob_);
     SetUsageAndLatency(*news.result, finished);
   }
+}
+
+absl::StatusOr<SequenceRequest> EncodeConversation::Begin(
+    const transformer::v1::EncodeStart& start) {
+  keeps_rows_ = start.pooling() == common::v1::POOLING_NONE;
+  return ToSequenceRequest(start);
+}
+
+void EncodeConversation::Append(SequenceNews news, std::deque<Response>& responses) {
+  for (const RowRange need : news.needs) ToProto(need, *responses.emplace_back().mutable_need());
+  if (!news.result || !news.result->status.ok() || !news.result->encoding) return;
+  const SequenceEncoding& encoding = *news.result->encoding;
+  transformer::v1::EncodeFinished& finished = *responses.emplace_back().mutable_finished();
+  common::v1::Tensor& output = *finished.mutable_output();
+  output.set_data_type(common::v1::DATA_TYPE_F32);
+  if (keeps_rows_) output.add_shape(encoding.rows);
+  output.add_shape(encoding.cols);
+  output.set_data(encoding.values.data(), encoding.values.size() * sizeof(float));
+  finished.set_is_labels(encoding.is_labels);
+  SetUsageAndLatency(*news.result, finished);
 }
 
 }  // namespace phyllo

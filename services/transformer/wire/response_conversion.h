@@ -42,6 +42,18 @@ class ScoreConversation {
   double total_logprob_ = 0.0;
 };
 
+class EncodeConversation {
+ public:
+  using Request = transformer::v1::EncodeRequest;
+  using Response = transformer::v1::EncodeResponse;
+
+  absl::StatusOr<SequenceRequest> Begin(const transformer::v1::EncodeStart& start);
+  void Append(SequenceNews news, std::deque<Response>& responses);
+
+ private:
+  bool keeps_rows_ = false;  // the output is [n, hidden_size], even for one token
+};
+
 }  // namespace phyllo
 
 #endif  // PHYLLO_SERVICES_TRANSFORMER_WIRE_RESPONSE_CONVERSION_H_

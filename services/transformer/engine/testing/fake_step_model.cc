@@ -118,6 +118,29 @@ absl::Status FakeStepModel::ComputeLogits(absl::Span<const int64_t> rows,
   return absl::OkStatus();
 }
 
+std::vector<float> FakeStepModel::FinalHiddenState(absl::Span<const int32_t> token_ids) {
+  uint32_t hash = 0;
+  for (const int32_t token_id : token_ids) hash = Extend(hash, token_id);
+  return {-100.0f * static_cast<float>(hash), static_cast<float>(token_ids.size() - 1)};
+}
+
+absl::Status FakeStepModel::ApplyFinalNorm(MatrixView<float> rows) {
+  for (int64_t i = 0; i < rows.rows; ++i) {
+    float* const row = rows.Row(i);
+    row[0] = row[0] == static_cast<float>(kPoisonHash) ? std::numeric_limits<float>::quiet_NaN()
+                                                       : -100.0f * row[0];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FakeStepModel::ApplyLabelHead(absl::Span<const float> hidden_state,
+                                           absl::Span<float> logits) {
+  if (sizes_.head != HeadKind::kLabels) return absl::InternalError("no label head");
+  for (size_t i = 0; i < logits.size(); ++i)
+    logits[i] = hidden_state[0] + static_cast<float>(i) * hidden_state[1];
+  return absl::OkStatus();
+}
+
 void FakeStepModel::ParallelFor(int64_t num_tasks,
                                 absl::FunctionRef<void(int64_t task, int worker)> function) {
   for (int64_t task = num_tasks - 1; task >= 0; --task)

@@ -41,9 +41,23 @@ class FakeStepModel final : public StepModel {
                        MatrixView<float> hidden_states) override;
   absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
                              MatrixView<float> logits) override;
+  // A hidden state (hash, position) becomes (-100 * hash, position), so that a row that is
+  // normalised twice, or not at all, shows; the poison's is not a number.
+  absl::Status ApplyFinalNorm(MatrixView<float> rows) override;
+  // Label i is x[0] + i * x[1] of the normalised row x.
+  absl::Status ApplyLabelHead(absl::Span<const float> hidden_state,
+                              absl::Span<float> logits) override;
   int num_threads() const override { return 1; }
   void ParallelFor(int64_t num_tasks,
                    absl::FunctionRef<void(int64_t task, int worker)> function) override;
+
+  // The hidden state after the final norm [2] behind these tokens, computed without pages.
+  static std::vector<float> FinalHiddenState(absl::Span<const int32_t> token_ids);
+  // Gives the model another head than the LM head.
+  void set_head(HeadKind head, int64_t num_labels) {
+    sizes_.head = head;
+    sizes_.num_labels = num_labels;
+  }
 
   // Row counts of the slices of every step so far, in the order of the batch.
   const std::vector<std::vector<int64_t>>& steps() const { return steps_; }
@@ -53,7 +67,7 @@ class FakeStepModel final : public StepModel {
   }
 
  private:
-  const StepModelSizes sizes_;
+  StepModelSizes sizes_;
   PageAllocator allocator_;
   const std::vector<KvPageGroup> page_groups_ = {{&allocator_}};
   std::vector<int32_t> cached_tokens_;  // [page_count * page_size]
