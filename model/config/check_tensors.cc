@@ -63,6 +63,21 @@ class FaultList {
   std::set<std::string> seen_;
 };
 
+// ReadWeightRows where the file holds [columns, all rows]: its line c has element c of every row.
+void ReadColumns(const WeightSpec& spec, const TensorView& tensor, int64_t row, int64_t count,
+                 absl::Span<float> dst) {
+  if (count == 0) return;
+  const int64_t all = spec.shape[1];
+  const int64_t first = spec.TensorRow(row);
+  std::vector<float> line(spec.TensorRow(row + count - 1) + 1 - first);
+  for (int64_t c = 0; c < spec.columns; ++c) {
+    ConvertToFloat(tensor.dtype, tensor.data.data() + (c * all + first) * ByteSize(tensor.dtype),
+                   absl::MakeSpan(line));
+    for (int64_t r = 0; r < count; ++r)
+      dst[r * spec.columns + c] = line[spec.TensorRow(row + r) - first];
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<const TensorView*> FindWeight(const WeightSpec& spec, const Checkpoint& checkpoint) {
@@ -131,19 +146,16 @@ void ReadWeightRows(const WeightSpec& spec, const TensorView& tensor, int64_t ro
   PHYLLO_CHECK(row >= 0 && row + count <= spec.rows &&
                count * spec.columns == static_cast<int64_t>(dst.size()));
   PHYLLO_CHECK(tensor.shape == spec.shape && IsWeightDType(tensor.dtype));
-  const int64_t element = ByteSize(tensor.dtype);
-  const int64_t first = spec.row_begin + row;
-  if (!spec.transposed) {
-    ConvertToFloat(tensor.dtype, tensor.data.data() + first * spec.columns * element, dst);
+  if (spec.transposed) {
+    ReadColumns(spec, tensor, row, count, dst);
     return;
   }
-  // The file's row c holds element c of every output: [columns, all rows].
-  const int64_t all = spec.shape[1];
-  std::vector<float> line(count);
-  for (int64_t c = 0; c < spec.columns; ++c) {
-    ConvertToFloat(tensor.dtype, tensor.data.data() + (c * all + first) * element,
-                   absl::MakeSpan(line));
-    for (int64_t r = 0; r < count; ++r) dst[r * spec.columns + c] = line[r];
+  const int64_t row_bytes = spec.columns * ByteSize(tensor.dtype);
+  for (int64_t done = 0; done < count;) {
+    const int64_t run = spec.ContiguousRows(row + done, count - done);
+    ConvertToFloat(tensor.dtype, tensor.data.data() + spec.TensorRow(row + done) * row_bytes,
+                   dst.subspan(done * spec.columns, run * spec.columns));
+    done += run;
   }
 }
 

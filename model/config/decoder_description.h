@@ -1,8 +1,7 @@
 // A decoder as data: what one generic decoder function needs to know to compute any supported
 // family.
 //
-//   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text));
-//   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
+// ParseModelConfig (model_config.h) makes it from a config.json.
 //
 // The decoder, for hidden states x [n, d]:
 //   x = embed_tokens[ids] * embedding_scale (+ learned positions)
@@ -11,7 +10,7 @@
 //                 x += r * output_norm(feed_forward(norm(x)))
 //     parallel:   x += r * (attention(input_norm(x)) + feed_forward(norm(x)))
 //   logits [n, v] = soft_cap(lm_head(final_norm(x)) / logits_divisor)
-// A new family is a new description and a weight-name map (weight_map.h), never a subclass and
+// A new family is a new description and a table of weight names (families/), never a subclass and
 // never a branch on the family in the decoder.
 #ifndef PHYLLO_MODEL_CONFIG_DECODER_DESCRIPTION_H_
 #define PHYLLO_MODEL_CONFIG_DECODER_DESCRIPTION_H_
@@ -20,9 +19,9 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "model/config/model_config.h"
+#include "model/config/rope_parameters.h"
+#include "model/config/weight_names.h"
 
 namespace phyllo {
 
@@ -77,6 +76,8 @@ struct NormDescription {
   float eps = 0.0f;
   bool bias = false;           // LayerNorm's bias
   float weight_offset = 0.0f;  // is added to the stored weight: 1 in Gemma
+
+  bool operator==(const NormDescription&) const = default;
 };
 
 // One way to rotate, which several layers share.
@@ -84,6 +85,8 @@ struct RopeDescription {
   RopeParameters parameters;
   int64_t rotary_dim = 0;  // the leading elements of a head that are rotated: even, <= head_dim
   RopeLayout layout = RopeLayout::kHalves;
+
+  bool operator==(const RopeDescription&) const = default;
 };
 
 // Attention of one layer. q_proj: [n, d] -> [n, h * hd]; k_proj, v_proj: [n, d] -> [n, kv * hd];
@@ -104,6 +107,8 @@ struct AttentionDescription {
   bool k_bias = false;
   bool v_bias = false;
   bool o_bias = false;
+
+  bool operator==(const AttentionDescription&) const = default;
 };
 
 // Experts of one layer: a router [num_experts, d] chooses num_experts_per_tok of them for each row
@@ -114,6 +119,8 @@ struct ExpertsDescription {
   int64_t num_experts_per_tok = 0;  // 1 .. num_experts
   bool norm_topk_prob = false;      // divide the chosen probabilities by their sum
   int64_t num_shared_experts = 0;   // each of the same intermediate_size
+
+  bool operator==(const ExpertsDescription&) const = default;
 };
 
 // Feed-forward of one layer. Gated: down(act(gate(x)) * up(x)); plain: down(act(up(x))).
@@ -126,6 +133,8 @@ struct FeedForwardDescription {
   bool up_bias = false;
   bool down_bias = false;
   std::optional<ExpertsDescription> experts;  // absent = one dense feed-forward
+
+  bool operator==(const FeedForwardDescription&) const = default;
 };
 
 struct LayerDescription {
@@ -137,11 +146,13 @@ struct LayerDescription {
   // Before the feed-forward. Without it a parallel layer's feed-forward reads what attention reads.
   bool feed_forward_norm = true;
   bool feed_forward_output_norm = false;  // behind the feed-forward, before the residual add
+
+  bool operator==(const LayerDescription&) const = default;
 };
 
 // A plain value; immutable once it is made.
 struct DecoderDescription {
-  ModelFamily family = ModelFamily::kLlama;
+  const WeightNames* weight_names = nullptr;  // of its checkpoints; a table of static lifetime
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
   // Positions are 0 .. max_position_embeddings - 1. With learned positions there is no row beyond;
@@ -162,11 +173,9 @@ struct DecoderDescription {
   std::vector<LayerDescription> layers;  // [num_hidden_layers]
 
   int64_t num_hidden_layers() const { return static_cast<int64_t>(layers.size()); }
-};
 
-// The description of `config`'s family. Errors: UNIMPLEMENTED for an activation that is not in
-// Activation.
-absl::StatusOr<DecoderDescription> DescribeDecoder(const ModelConfig& config);
+  bool operator==(const DecoderDescription&) const = default;
+};
 
 }  // namespace phyllo
 

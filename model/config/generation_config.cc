@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
 #include "model/base/strict_json.h"
-#include "model/config/config_reader.h"
 #include "model/config/model_config.h"
+#include "model/config/reader/config_reader.h"
 
 namespace phyllo {
 namespace {

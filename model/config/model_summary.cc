@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +15,9 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/tensor_view.h"
 #include "model/config/decoder_description.h"
-#include "model/config/model_config.h"
+#include "model/config/rope_parameters.h"
 #include "model/config/weight_map.h"
+#include "model/config/weight_names.h"
 #include "model/tensor/dtype.h"
 
 namespace phyllo {
@@ -36,8 +38,11 @@ class SummaryBuilder {
     part_ = std::move(part);
   }
 
+  // A module with the weights of those roles that come next in the map, of experts below
+  // `expert_end`.
   void Add(absl::string_view name, std::string kind, std::string input, std::string output,
-           std::vector<WeightRole> roles) {
+           std::vector<WeightRole> roles,
+           int64_t expert_end = std::numeric_limits<int64_t>::max()) {
     ModuleSummary module;
     module.layer = layer_;
     module.name =
@@ -45,7 +50,9 @@ class SummaryBuilder {
     module.kind = std::move(kind);
     module.input_shape = std::move(input);
     module.output_shape = std::move(output);
-    for (; next_ < map_.specs.size() && Contains(roles, map_.specs[next_]); ++next_) {
+    for (; next_ < map_.specs.size() && Contains(roles, map_.specs[next_]) &&
+           map_.specs[next_].expert < expert_end;
+         ++next_) {
       const WeightSpec& spec = map_.specs[next_];
       const int64_t count = spec.rows * spec.columns;
       module.parameter_count += count;
@@ -80,7 +87,9 @@ class SummaryBuilder {
 };
 
 std::string NormName(const NormDescription& norm) {
-  return norm.kind == NormKind::kRmsNorm ? "RMSNorm" : "LayerNorm";
+  std::string name = norm.kind == NormKind::kRmsNorm ? "RMSNorm" : "LayerNorm";
+  if (norm.weight_offset != 0.0f) absl::StrAppend(&name, ", weight + ", norm.weight_offset);
+  return name;
 }
 
 std::string Linear(bool bias) { return bias ? "Linear + bias" : "Linear"; }
@@ -94,11 +103,18 @@ std::string AttentionKind(const AttentionDescription& attention,
                                        : absl::StrCat("GQA ", heads, ":", kv_heads);
   absl::StrAppend(&kind, " x ", attention.head_dim);
   if (attention.rope.has_value()) {
-    absl::StrAppend(&kind, ", RoPE ",
-                    RopeTypeName(description.ropes[*attention.rope].parameters.rope_type));
+    const RopeDescription& rope = description.ropes[*attention.rope];
+    absl::StrAppend(&kind, ", RoPE ", RopeTypeName(rope.parameters.rope_type));
+    if (rope.rotary_dim != attention.head_dim) absl::StrAppend(&kind, " of ", rope.rotary_dim);
+    if (rope.layout == RopeLayout::kInterleaved) absl::StrAppend(&kind, " interleaved");
+    if (description.ropes.size() > 1)
+      absl::StrAppend(&kind, ", theta ", rope.parameters.rope_theta);
+  } else if (description.positions == PositionKind::kRope) {
+    absl::StrAppend(&kind, ", no positions");
   }
   if (attention.sliding_window.has_value())
     absl::StrAppend(&kind, ", window ", *attention.sliding_window);
+  if (attention.soft_cap != 0.0f) absl::StrAppend(&kind, ", soft cap ", attention.soft_cap);
   return kind;
 }
 
@@ -115,31 +131,114 @@ void AddAttention(const DecoderDescription& description, int64_t layer, SummaryB
   builder.Add("v_proj", Linear(attention.v_bias), hidden, keys,
               {WeightRole::kVProj, WeightRole::kVProjBias});
   if (attention.qk_norm != QkNorm::kNone) {
-    builder.Add("q_norm", "RMSNorm per head", queries, queries, {WeightRole::kQNorm});
-    builder.Add("k_norm", "RMSNorm per head", keys, keys, {WeightRole::kKNorm});
+    const std::string norm =
+        absl::StrCat(NormName(description.norm),
+                     attention.qk_norm == QkNorm::kHead ? " per head" : " over all heads");
+    builder.Add("q_norm", norm, queries, queries, {WeightRole::kQNorm});
+    builder.Add("k_norm", norm, keys, keys, {WeightRole::kKNorm});
   }
   builder.Add("attention", AttentionKind(attention, description), queries, queries, {});
   builder.Add("o_proj", Linear(attention.o_bias), queries, hidden,
               {WeightRole::kOProj, WeightRole::kOProjBias});
 }
 
-void AddFeedForward(const DecoderDescription& description, int64_t layer, SummaryBuilder& builder) {
+std::string ActivationKind(const FeedForwardDescription& feed_forward) {
+  const std::string name(ActivationName(feed_forward.activation));
+  return feed_forward.gated ? absl::StrCat(name, "(gate) * up") : name;
+}
+
+void AddDenseFeedForward(const DecoderDescription& description, int64_t layer,
+                         SummaryBuilder& builder) {
   const FeedForwardDescription& feed_forward = description.layers[layer].feed_forward;
   const std::string hidden = TokensBy(description.hidden_size);
   const std::string inner = TokensBy(feed_forward.intermediate_size);
-  const std::string activation(ActivationName(feed_forward.activation));
-  builder.SetPart(layer, "mlp.");
   if (feed_forward.gated) {
     builder.Add("gate_proj", Linear(feed_forward.gate_bias), hidden, inner,
                 {WeightRole::kGateProj, WeightRole::kGateProjBias});
   }
   builder.Add("up_proj", Linear(feed_forward.up_bias), hidden, inner,
               {WeightRole::kUpProj, WeightRole::kUpProjBias});
-  builder.Add("activation",
-              feed_forward.gated ? absl::StrCat(activation, "(gate) * up") : activation, inner,
-              inner, {});
+  builder.Add("activation", ActivationKind(feed_forward), inner, inner, {});
   builder.Add("down_proj", Linear(feed_forward.down_bias), inner, hidden,
               {WeightRole::kDownProj, WeightRole::kDownProjBias});
+}
+
+// All experts of a layer are one module.
+void AddExperts(const DecoderDescription& description, int64_t layer, SummaryBuilder& builder) {
+  const FeedForwardDescription& feed_forward = description.layers[layer].feed_forward;
+  const ExpertsDescription& experts = *feed_forward.experts;
+  const std::string hidden = TokensBy(description.hidden_size);
+  const auto kind = [&](int64_t count) {
+    return absl::StrCat(count, " x ", ActivationKind(feed_forward), " of ",
+                        feed_forward.intermediate_size);
+  };
+  const std::vector<WeightRole> roles = {WeightRole::kGateProj, WeightRole::kGateProjBias,
+                                         WeightRole::kUpProj,   WeightRole::kUpProjBias,
+                                         WeightRole::kDownProj, WeightRole::kDownProjBias};
+  builder.Add("router",
+              absl::StrCat("top ", experts.num_experts_per_tok, " of ", experts.num_experts,
+                           experts.norm_topk_prob ? ", renormalized" : ""),
+              hidden, TokensBy(experts.num_experts), {WeightRole::kRouter});
+  builder.Add("experts", kind(experts.num_experts), hidden, hidden, roles, experts.num_experts);
+  if (experts.num_shared_experts > 0)
+    builder.Add("shared_experts", kind(experts.num_shared_experts), hidden, hidden, roles);
+}
+
+void AddFeedForward(const DecoderDescription& description, int64_t layer, SummaryBuilder& builder) {
+  builder.SetPart(layer, "mlp.");
+  if (description.layers[layer].feed_forward.experts.has_value()) {
+    AddExperts(description, layer, builder);
+  } else {
+    AddDenseFeedForward(description, layer, builder);
+  }
+}
+
+// How the halves of a layer are joined, if it is not by plain sums one after the other.
+void AddResidual(const DecoderDescription& description, int64_t layer, SummaryBuilder& builder) {
+  const bool parallel = description.layers[layer].residual == ResidualForm::kParallel;
+  std::string kind = parallel ? "attention and mlp in parallel" : "";
+  if (description.residual_multiplier != 1.0f) {
+    absl::StrAppend(&kind, parallel ? ", " : "", "halves * ", description.residual_multiplier);
+  }
+  if (kind.empty()) return;
+  const std::string hidden = TokensBy(description.hidden_size);
+  builder.Add("residual", std::move(kind), hidden, hidden, {});
+}
+
+void AddLayer(const DecoderDescription& description, int64_t i, SummaryBuilder& builder) {
+  const LayerDescription& layer = description.layers[i];
+  const std::string norm_kind = NormName(description.norm);
+  const std::string hidden = TokensBy(description.hidden_size);
+  const auto norm = [&](bool has, absl::string_view name, std::vector<WeightRole> roles) {
+    builder.SetPart(i, "");
+    if (has) builder.Add(name, norm_kind, hidden, hidden, std::move(roles));
+  };
+  norm(layer.input_norm, "input_norm", {WeightRole::kInputNorm, WeightRole::kInputNormBias});
+  AddAttention(description, i, builder);
+  norm(layer.attention_output_norm, "attention_output_norm", {WeightRole::kAttentionOutputNorm});
+  norm(layer.feed_forward_norm, "feed_forward_norm",
+       {WeightRole::kFeedForwardNorm, WeightRole::kFeedForwardNormBias});
+  AddFeedForward(description, i, builder);
+  norm(layer.feed_forward_output_norm, "feed_forward_output_norm",
+       {WeightRole::kFeedForwardOutputNorm});
+  AddResidual(description, i, builder);
+}
+
+void AddHead(const DecoderDescription& description, SummaryBuilder& builder) {
+  const std::string hidden = TokensBy(description.hidden_size);
+  if (description.head == HeadKind::kLabels) {
+    builder.Add("score", "Linear, of the last token", hidden, TokensBy(description.num_labels),
+                {WeightRole::kScore});
+  }
+  if (description.head != HeadKind::kLmHead) return;
+  std::string kind = description.tie_word_embeddings ? "Linear, tied to embed_tokens"
+                                                     : Linear(description.lm_head_bias);
+  if (description.logits_divisor != 1.0f)
+    absl::StrAppend(&kind, ", divided by ", description.logits_divisor);
+  if (description.logits_soft_cap != 0.0f)
+    absl::StrAppend(&kind, ", soft cap ", description.logits_soft_cap);
+  builder.Add("lm_head", std::move(kind), hidden, TokensBy(description.vocab_size),
+              {WeightRole::kLmHead, WeightRole::kLmHeadBias});
 }
 
 // 1234567 -> "1,234,567".
@@ -220,9 +319,10 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
                             DType dtype) {
   SummaryBuilder builder(description, checkpoint, dtype);
   const std::string hidden = TokensBy(description.hidden_size);
-  const std::string norm = NormName(description.norm);
-  builder.Add("embed_tokens", absl::StrCat("Embedding ", description.vocab_size), "[n]", hidden,
-              {WeightRole::kEmbedTokens});
+  std::string embedding = absl::StrCat("Embedding ", description.vocab_size);
+  if (description.embedding_scale != 1.0f)
+    absl::StrAppend(&embedding, ", * ", description.embedding_scale);
+  builder.Add("embed_tokens", std::move(embedding), "[n]", hidden, {WeightRole::kEmbedTokens});
   if (description.positions == PositionKind::kLearned) {
     builder.Add("embed_positions", absl::StrCat("Embedding ", description.max_position_embeddings),
                 "[n]", hidden, {WeightRole::kEmbedPositions});
@@ -231,22 +331,12 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
   for (int64_t layer = 0; layer < description.num_hidden_layers(); ++layer) {
     const AttentionDescription& attention = description.layers[layer].attention;
     kv_elements += 2 * attention.num_key_value_heads * attention.head_dim;
-    builder.SetPart(layer, "");
-    builder.Add("input_norm", norm, hidden, hidden,
-                {WeightRole::kInputNorm, WeightRole::kInputNormBias});
-    AddAttention(description, layer, builder);
-    builder.SetPart(layer, "");
-    builder.Add("feed_forward_norm", norm, hidden, hidden,
-                {WeightRole::kFeedForwardNorm, WeightRole::kFeedForwardNormBias});
-    AddFeedForward(description, layer, builder);
+    AddLayer(description, layer, builder);
   }
   builder.SetPart(-1, "");
-  builder.Add("norm", norm, hidden, hidden, {WeightRole::kFinalNorm, WeightRole::kFinalNormBias});
-  builder.Add("lm_head",
-              description.tie_word_embeddings ? "Linear, tied to embed_tokens"
-                                              : Linear(description.lm_head_bias),
-              hidden, TokensBy(description.vocab_size),
-              {WeightRole::kLmHead, WeightRole::kLmHeadBias});
+  builder.Add("norm", NormName(description.norm), hidden, hidden,
+              {WeightRole::kFinalNorm, WeightRole::kFinalNormBias});
+  AddHead(description, builder);
   ModelSummary summary = std::move(builder.summary());
   summary.kv_bytes_per_token_f32 = kv_elements * ByteSize(DType::kF32);
   summary.kv_bytes_per_token_bf16 = kv_elements * ByteSize(DType::kBf16);

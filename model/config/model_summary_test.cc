@@ -40,8 +40,10 @@ const ModuleSummary* FindModule(const ModelSummary& summary, const std::string& 
 
 // The totals of the summary are those of the file, for every family's layout.
 TEST(SummarizeModelTest, CountsWhatTheCheckpointHolds) {
-  for (const char* model : {"llama-bias", "llama-mqa-headdim", "llama-sharded", "qwen2", "qwen3",
-                            "gpt2", "minimind3-pth", "stories260K"}) {
+  for (const char* model :
+       {"gemma3_text", "gpt2", "gpt_neox", "llama-bias", "llama-mqa-headdim", "llama-seqcls",
+        "llama-sharded", "minimind3-pth", "mixtral", "olmo2", "phi3", "qwen2", "qwen3",
+        "qwen3-embedding", "qwen3_moe", "stories260K"}) {
     const std::string folder = absl::StrCat("tests/golden/data/models/", model);
     PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder(folder));
     PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint,
@@ -86,6 +88,44 @@ TEST(SummarizeModelTest, ShowsPositionsAndPlainFeedForwardOfGpt2) {
   const ModuleSummary* up = FindModule(summary, "layers.0.mlp.up_proj");
   ASSERT_NE(up, nullptr);
   EXPECT_EQ(up->parameter_count, 60 * 240 + 240);
+}
+
+// The kind of a module of a golden model, or "" if it has no such module.
+std::string KindOf(const std::string& model, const std::string& module) {
+  const ModelSummary summary = SummarizeModel(
+      *DescribeFolder(absl::StrCat("tests/golden/data/models/", model)), nullptr, DType::kF32);
+  const ModuleSummary* found = FindModule(summary, module);
+  return found == nullptr ? "" : found->kind;
+}
+
+TEST(SummarizeModelTest, ShowsExperts) {
+  EXPECT_EQ(KindOf("qwen3_moe", "layers.0.mlp.router"), "top 3 of 8, renormalized");
+  EXPECT_EQ(KindOf("qwen3_moe", "layers.0.mlp.experts"), "8 x silu(gate) * up of 40");
+  EXPECT_EQ(KindOf("qwen3_moe", "layers.1.mlp.router"), "");  // a dense layer
+  EXPECT_EQ(KindOf("minimind2-moe", "layers.0.mlp.shared_experts"), "1 x silu(gate) * up of 64");
+}
+
+TEST(SummarizeModelTest, ShowsAttentionOfEachKind) {
+  EXPECT_EQ(KindOf("gemma2", "layers.0.self_attn.attention"),
+            "GQA 4:2 x 24, RoPE default, window 16, soft cap 3");
+  EXPECT_EQ(KindOf("gemma3_text", "layers.5.self_attn.attention"),
+            "GQA 4:2 x 16, RoPE linear, theta 1e+06");
+  EXPECT_EQ(KindOf("phi3-longrope", "layers.0.self_attn.attention"),
+            "GQA 4:2 x 16, RoPE longrope of 12");
+  EXPECT_EQ(KindOf("smollm3", "layers.3.self_attn.attention"), "GQA 4:2 x 16, no positions");
+  EXPECT_EQ(KindOf("minimind1", "layers.0.self_attn.attention"),
+            "GQA 4:2 x 16, RoPE default interleaved");
+}
+
+TEST(SummarizeModelTest, ShowsNormsResidualAndHead) {
+  EXPECT_EQ(KindOf("gemma2", "layers.0.feed_forward_output_norm"), "RMSNorm, weight + 1");
+  EXPECT_EQ(KindOf("olmo2", "layers.0.self_attn.q_norm"), "RMSNorm over all heads");
+  EXPECT_EQ(KindOf("olmo2", "layers.0.input_norm"), "");
+  EXPECT_EQ(KindOf("gpt_neox", "layers.0.residual"), "attention and mlp in parallel");
+  EXPECT_EQ(KindOf("granite", "layers.0.residual"), "halves * 0.4");
+  EXPECT_EQ(KindOf("granite", "lm_head"), "Linear, tied to embed_tokens, divided by 1.7");
+  EXPECT_EQ(KindOf("llama-seqcls", "score"), "Linear, of the last token");
+  EXPECT_EQ(KindOf("qwen3-embedding", "lm_head"), "");
 }
 
 TEST(FormatModelSummaryTest, FoldsEqualLayers) {

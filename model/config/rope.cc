@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "model/base/check.h"
-#include "model/config/model_config.h"
+#include "model/config/rope_parameters.h"
 
 // The references compute with float tensors and double scalars. At position 100000 one rounding of
 // a frequency moves the angle by 0.006, so every tensor operation below is rounded to float exactly
@@ -123,6 +123,15 @@ void ScaleLlama3(const RopeParameters& rope, absl::Span<float> out) {
   }
 }
 
+// transformers, _compute_longrope_parameters.
+void ScaleLongrope(const RopeParameters& rope, int64_t length, absl::Span<float> out) {
+  const int64_t half = static_cast<int64_t>(out.size());
+  const std::vector<double>& factors =
+      length > rope.original_max_position_embeddings ? rope.long_factor : rope.short_factor;
+  for (int64_t i = 0; i < half; ++i)
+    out[i] = 1.0f / (static_cast<float>(factors[i]) * Power(rope.rope_theta, i, 2 * half));
+}
+
 // YaRN section 3.4, and DeepSeek's ratio of two of them.
 double YarnMscale(double factor, double mscale) {
   return factor <= 1.0 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
@@ -130,14 +139,29 @@ double YarnMscale(double factor, double mscale) {
 
 double AttentionFactor(const RopeParameters& rope) {
   if (rope.rope_type == RopeType::kMinimindYarn) return rope.attention_factor.value_or(1.0);
-  if (rope.rope_type != RopeType::kYarn) return 1.0;
+  if (rope.rope_type != RopeType::kYarn && rope.rope_type != RopeType::kLongrope) return 1.0;
   if (rope.attention_factor.has_value()) return *rope.attention_factor;
+  if (rope.rope_type == RopeType::kLongrope) {
+    const double original = static_cast<double>(rope.original_max_position_embeddings);
+    return rope.factor <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(rope.factor) / std::log(original));
+  }
   const double mscale = rope.mscale.value_or(0.0);
   const double mscale_all_dim = rope.mscale_all_dim.value_or(0.0);
   if (mscale != 0.0 && mscale_all_dim != 0.0) {
     return YarnMscale(rope.factor, mscale) / YarnMscale(rope.factor, mscale_all_dim);
   }
   return YarnMscale(rope.factor, 1.0);
+}
+
+int64_t LengthLimit(const RopeParameters& rope, int64_t max_position_embeddings) {
+  switch (rope.rope_type) {
+    case RopeType::kDynamic:
+      return max_position_embeddings;
+    case RopeType::kLongrope:
+      return rope.original_max_position_embeddings;
+    default:
+      return std::numeric_limits<int64_t>::max();
+  }
 }
 
 }  // namespace
@@ -151,12 +175,14 @@ absl::StatusOr<RopeFrequencies> RopeFrequencies::Create(const RopeParameters& pa
                                                    " needs an even head_dim of at least ", smallest,
                                                    ", is ", rotary_dim));
   }
+  if (parameters.rope_type == RopeType::kLongrope) {
+    PHYLLO_CHECK(static_cast<int64_t>(parameters.short_factor.size()) == rotary_dim / 2 &&
+                 static_cast<int64_t>(parameters.long_factor.size()) == rotary_dim / 2);
+  }
   RopeFrequencies frequencies;
   frequencies.parameters_ = parameters;
   frequencies.max_position_embeddings_ = max_position_embeddings;
-  const bool dynamic = parameters.rope_type == RopeType::kDynamic;
-  frequencies.length_limit_ =
-      dynamic ? max_position_embeddings : std::numeric_limits<int64_t>::max();
+  frequencies.length_limit_ = LengthLimit(parameters, max_position_embeddings);
   frequencies.attention_factor_ = static_cast<float>(AttentionFactor(parameters));
   frequencies.inverse_frequencies_.resize(rotary_dim / 2);
   frequencies.ForLength(0, absl::MakeSpan(frequencies.inverse_frequencies_));
@@ -192,6 +218,9 @@ void RopeFrequencies::ForLength(int64_t length, absl::Span<float> out) const {
       break;
     case RopeType::kLlama3:
       ScaleLlama3(parameters_, out);
+      break;
+    case RopeType::kLongrope:
+      ScaleLongrope(parameters_, length, out);
       break;
     case RopeType::kMinimindYarn:
       ScaleMinimindYarn(parameters_, out);

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "model/config/model_config.h"
+#include "model/config/rope_parameters.h"
 
 namespace phyllo {
 
@@ -27,6 +27,8 @@ namespace phyllo {
 //            attention factor 0.1 ln(s) + 1, or the mscale ratio, or as given
 //   llama3:  by wavelength w = 2 pi / f: f if w < L / high_freq_factor,
 //            f / s if w > L / low_freq_factor, between them a blend
+//   longrope: f / short_factor[i], or f / long_factor[i] for sequences over L (LongRoPE, arXiv
+//            2402.13753); attention factor sqrt(1 + ln(s) / ln(L)) in both, or as given
 //   MiniMind's two forms: see rope.cc
 //
 // Arithmetic is rounded to float where torch rounds, so that angles at large positions agree with
@@ -47,7 +49,8 @@ class RopeFrequencies {
   // [rotary_dim / 2], for lengths up to length_limit().
   absl::Span<const float> inverse_frequencies() const { return inverse_frequencies_; }
 
-  // The largest length that inverse_frequencies() holds for: INT64_MAX unless the type is dynamic.
+  // The largest length that inverse_frequencies() holds for: INT64_MAX unless the type is dynamic
+  // or longrope.
   int64_t length_limit() const { return length_limit_; }
 
   // The frequencies to rotate with when the sequence has `length` tokens, into `out`
@@ -59,7 +62,7 @@ class RopeFrequencies {
   // generated ones. This is what transformers' cached generation does (the prompt is one forward,
   // each later token one more, and cached keys keep their rotation), stated so that it depends on
   // the request alone, never on chunks or batches. A key past length_limit() is therefore a
-  // function of the prompt's length too: with the dynamic type a prefix may be shared only between
+  // function of the prompt's length too: with these types a prefix may be shared only between
   // prompts whose RotationLength is equal or within length_limit().
   static int64_t RotationLength(int64_t position, int64_t prompt_length) {
     return position < prompt_length ? prompt_length : position + 1;

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
-#include "model/config/model_config.h"
+#include "model/config/rope_parameters.h"
 
 namespace phyllo {
 namespace {
@@ -141,6 +141,34 @@ TEST(RopeFrequenciesTest, GrowsDynamicBaseOnlyPastMaxPositions) {
   rope.ForLength(100, absl::MakeSpan(past));
   ExpectFrequencies(past, {1, 0.283945139, 0.0806248419, 0.0228930319, 0.00650036513, 0.00184574708,
                            0.000524090911, 0.000148813066});
+}
+
+TEST(RopeFrequenciesTest, SwitchesLongropeFactorsPastTheOriginalLength) {
+  RopeParameters parameters = Parameters(RopeType::kLongrope, 1e4, 4, 64);
+  parameters.short_factor = {1, 2};
+  parameters.long_factor = {4, 5};
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const RopeFrequencies rope,
+                              RopeFrequencies::Create(parameters, 4, 256));
+  EXPECT_EQ(rope.length_limit(), 64);
+  EXPECT_FLOAT_EQ(rope.attention_factor(), 1.15470054f);  // sqrt(1 + ln 4 / ln 64)
+  ExpectFrequencies(rope.inverse_frequencies(), {1, 0.005});
+  std::vector<float> frequencies(2);
+  rope.ForLength(64, absl::MakeSpan(frequencies));
+  ExpectFrequencies(frequencies, {1, 0.005});
+  rope.ForLength(65, absl::MakeSpan(frequencies));
+  ExpectFrequencies(frequencies, {0.25, 0.002});
+}
+
+TEST(RopeFrequenciesTest, LeavesLongropeUnscaledWithoutFactor) {
+  RopeParameters parameters = Parameters(RopeType::kLongrope, 1e4, 1, 64);
+  parameters.short_factor = parameters.long_factor = {1, 1};
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const RopeFrequencies rope,
+                              RopeFrequencies::Create(parameters, 4, 64));
+  EXPECT_EQ(rope.attention_factor(), 1.0f);
+  parameters.attention_factor = 1.25;
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const RopeFrequencies given,
+                              RopeFrequencies::Create(parameters, 4, 64));
+  EXPECT_EQ(given.attention_factor(), 1.25f);
 }
 
 TEST(RopeFrequenciesTest, RotatesPromptForItsLengthAndLaterTokensForTheirs) {

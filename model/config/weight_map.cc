@@ -6,269 +6,253 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "model/base/check.h"
 #include "model/config/decoder_description.h"
-#include "model/config/model_config.h"
+#include "model/config/weight_names.h"
 
-// The names of every family. check_tensors.cc compares them with a checkpoint.
+// Walks a description and asks the family's table for the name of each weight. Knows no family.
+// check_tensors.cc compares the names with a checkpoint.
 
 namespace phyllo {
 namespace {
 
-// Collects the specs of one description, in the naming of one family.
+// A matrix of one module, and its bias.
+struct LinearPart {
+  WeightRole weight;
+  WeightRole bias;
+  int64_t rows = 0;
+  bool has_bias = false;
+};
+
 class WeightMapBuilder {
  public:
-  // `prefixes` stand before every name of the decoder; all are accepted. `layers` stands before the
-  // layer number.
-  WeightMapBuilder(std::vector<std::string> prefixes, std::string layers)
-      : prefixes_(std::move(prefixes)), layers_(std::move(layers)) {}
+  explicit WeightMapBuilder(const DecoderDescription& description) : description_(description) {
+    PHYLLO_CHECK(description.weight_names != nullptr);
+  }
 
-  // Names added from here on are those of that layer; -1 = outside the layers.
-  void SetLayer(int64_t layer) { layer_ = layer; }
+  // What is added from here on belongs to that layer, and to that expert of the group.
+  void SetPlace(int64_t layer, WeightGroup group = WeightGroup::kDense, int64_t expert = -1) {
+    layer_ = layer;
+    group_ = group;
+    expert_ = expert;
+  }
 
-  // A matrix or, with columns == 1, a vector. `names` are relative to the prefix and, in a layer,
-  // to the layer.
-  WeightSpec& Add(WeightRole role, std::vector<std::string> names, int64_t rows,
-                  int64_t columns = 1) {
+  // The weight of a norm.
+  void AddNorm(WeightRole role, int64_t size) { AddVector(role, role, "", size); }
+
+  // The bias beside the weight of that role.
+  void AddBias(WeightRole weight, WeightRole bias, int64_t size) {
+    AddVector(bias, weight, ".bias", size);
+  }
+
+  // A matrix outside the layers.
+  void AddMatrix(WeightRole role, int64_t rows, int64_t columns) {
+    WeightSpec& spec = Add(role, role, "");
+    spec.rows = rows;
+    spec.columns = columns;
+    spec.shape = {rows, columns};
+  }
+
+  // Matrices of one layer that read the same [.., columns]; those of one name are fused.
+  void AddLinears(absl::Span<const LinearPart> parts, int64_t columns) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const LinearPart& part = parts[i];
+      int64_t before = 0;
+      int64_t all = 0;
+      for (size_t k = 0; k < parts.size(); ++k) {
+        if (Names(parts[k].weight, "") != Names(part.weight, "")) continue;
+        if (k < i) before += parts[k].rows;
+        all += parts[k].rows;
+      }
+      WeightSpec& matrix = Add(part.weight, part.weight, "");
+      matrix.rows = part.rows;
+      matrix.columns = columns;
+      matrix.transposed = description_.weight_names->in_out;
+      matrix.shape = matrix.transposed ? std::vector<int64_t>{columns, all}
+                                       : std::vector<int64_t>{all, columns};
+      PlaceRows(before, all, matrix);
+      if (!part.has_bias) continue;
+      WeightSpec& bias = Add(part.bias, part.weight, ".bias");
+      bias.rows = part.rows;
+      bias.shape = {all};
+      PlaceRows(before, all, bias);
+    }
+  }
+
+  // lm_head is embed_tokens, but may be in the file.
+  void AddTiedHead() { map_.tied_names = Names(WeightRole::kLmHead, ""); }
+
+  WeightMap Finish() {
+    for (const WeightNames* table = description_.weight_names; table; table = table->base) {
+      for (const absl::string_view name : table->ignored) {
+        for (const absl::string_view prefix : Prefixes())
+          map_.ignored_names.push_back(absl::StrCat(prefix, name));
+      }
+    }
+    return std::move(map_);
+  }
+
+ private:
+  void AddVector(WeightRole role, WeightRole named, absl::string_view suffix, int64_t size) {
+    WeightSpec& spec = Add(role, named, suffix);
+    spec.rows = size;
+    spec.shape = {size};
+  }
+
+  WeightSpec& Add(WeightRole role, WeightRole named, absl::string_view suffix) {
     WeightSpec spec;
     spec.role = role;
     spec.layer = layer_;
-    spec.rows = rows;
-    spec.columns = columns;
-    spec.shape = IsVector(role) ? std::vector<int64_t>{rows} : std::vector<int64_t>{rows, columns};
-    const std::string layer = layer_ < 0 ? "" : absl::StrCat(layers_, layer_, ".");
-    for (const std::string& prefix : prefixes_) {
-      for (const std::string& name : names) spec.names.push_back(absl::StrCat(prefix, layer, name));
-    }
+    spec.expert = expert_;
+    spec.names = Names(named, suffix);
     map_.specs.push_back(std::move(spec));
     return map_.specs.back();
   }
 
-  // The same with absolute names.
-  void AddOutside(WeightRole role, const std::string& name, int64_t rows, int64_t columns) {
-    WeightSpec& spec = Add(role, {}, rows, columns);
-    spec.names = {name};
+  void PlaceRows(int64_t before, int64_t all, WeightSpec& spec) const {
+    spec.row_begin = before;
+    if (all == spec.rows || description_.weight_names->fused_rows == FusedRows::kStacked) return;
+    const int64_t heads = description_.layers[layer_].attention.num_key_value_heads;
+    spec.row_begin = before / heads;
+    spec.run_rows = spec.rows / heads;
+    spec.run_stride = all / heads;
   }
 
-  void Ignore(const std::string& name) {
-    for (const std::string& prefix : prefixes_) map_.ignored_names.push_back(prefix + name);
+  absl::Span<const absl::string_view> Prefixes() const {
+    const WeightNames* table = description_.weight_names;
+    while (table->prefixes.empty() && table->base != nullptr) table = table->base;
+    return table->prefixes;
   }
 
-  void AddTiedName(const std::string& name) { map_.tied_names.push_back(name); }
-
-  WeightMap Finish() { return std::move(map_); }
-
-  static bool IsVector(WeightRole role) {
-    switch (role) {
-      case WeightRole::kEmbedTokens:
-      case WeightRole::kEmbedPositions:
-      case WeightRole::kQProj:
-      case WeightRole::kKProj:
-      case WeightRole::kVProj:
-      case WeightRole::kOProj:
-      case WeightRole::kGateProj:
-      case WeightRole::kUpProj:
-      case WeightRole::kDownProj:
-      case WeightRole::kLmHead:
-      case WeightRole::kRouter:
-      case WeightRole::kScore:
-        return false;
-      default:
-        return true;
+  // The accepted names of a role in the current place; an empty `suffix` means the table's.
+  std::vector<std::string> Names(WeightRole role, absl::string_view suffix) const {
+    static constexpr absl::string_view kNoPrefix[] = {""};
+    const bool absolute = role == WeightRole::kLmHead || role == WeightRole::kScore;
+    const absl::Span<const absl::string_view> prefixes =
+        absolute ? absl::MakeConstSpan(kNoPrefix) : Prefixes();
+    const int64_t first = group_ == WeightGroup::kSharedExpert ? NumExperts() : 0;
+    std::vector<std::string> names;
+    for (const WeightNames* table = description_.weight_names; table != nullptr && names.empty();
+         table = table->base) {
+      for (const absl::string_view prefix : prefixes) {
+        for (const WeightName& line : table->names) {
+          if (line.role != role || line.group != group_) continue;
+          const std::string module = absl::StrReplaceAll(
+              line.module, {{"*", absl::StrCat(layer_)}, {"#", absl::StrCat(expert_ - first)}});
+          names.push_back(absl::StrCat(prefix, module, suffix.empty() ? line.suffix : suffix));
+        }
+      }
     }
+    PHYLLO_CHECK(!names.empty());  // a family describes only what its table names
+    return names;
   }
 
- private:
-  std::vector<std::string> prefixes_;
-  std::string layers_;
+  int64_t NumExperts() const {
+    return description_.layers[layer_].feed_forward.experts->num_experts;
+  }
+
+  const DecoderDescription& description_;
   int64_t layer_ = -1;
+  WeightGroup group_ = WeightGroup::kDense;
+  int64_t expert_ = -1;
   WeightMap map_;
 };
 
-void AddLmHead(const DecoderDescription& description, WeightMapBuilder& builder) {
-  if (description.tie_word_embeddings) {
-    builder.AddTiedName("lm_head.weight");
-  } else {
-    builder.AddOutside(WeightRole::kLmHead, "lm_head.weight", description.vocab_size,
+using Role = WeightRole;
+
+void AddNorm(const DecoderDescription& description, Role weight, Role bias,
+             WeightMapBuilder& builder) {
+  builder.AddNorm(weight, description.hidden_size);
+  if (description.norm.bias) builder.AddBias(weight, bias, description.hidden_size);
+}
+
+void AddAttention(const DecoderDescription& description, const AttentionDescription& attention,
+                  WeightMapBuilder& builder) {
+  const int64_t d = description.hidden_size;
+  const int64_t q_rows = attention.num_attention_heads * attention.head_dim;
+  const int64_t kv_rows = attention.num_key_value_heads * attention.head_dim;
+  builder.AddLinears({{Role::kQProj, Role::kQProjBias, q_rows, attention.q_bias},
+                      {Role::kKProj, Role::kKProjBias, kv_rows, attention.k_bias},
+                      {Role::kVProj, Role::kVProjBias, kv_rows, attention.v_bias}},
+                     d);
+  if (attention.qk_norm != QkNorm::kNone) {
+    const bool head = attention.qk_norm == QkNorm::kHead;
+    builder.AddNorm(Role::kQNorm, head ? attention.head_dim : q_rows);
+    builder.AddNorm(Role::kKNorm, head ? attention.head_dim : kv_rows);
+  }
+  builder.AddLinears({{Role::kOProj, Role::kOProjBias, d, attention.o_bias}}, q_rows);
+}
+
+// One dense feed-forward, or one expert.
+void AddFeedForward(const DecoderDescription& description,
+                    const FeedForwardDescription& feed_forward, WeightMapBuilder& builder) {
+  const int64_t inner = feed_forward.intermediate_size;
+  const LinearPart up = {Role::kUpProj, Role::kUpProjBias, inner, feed_forward.up_bias};
+  if (feed_forward.gated) {
+    builder.AddLinears({{Role::kGateProj, Role::kGateProjBias, inner, feed_forward.gate_bias}, up},
                        description.hidden_size);
+  } else {
+    builder.AddLinears({up}, description.hidden_size);
   }
-  if (description.lm_head_bias)
-    builder.AddOutside(WeightRole::kLmHeadBias, "lm_head.bias", description.vocab_size, 1);
+  builder.AddLinears(
+      {{Role::kDownProj, Role::kDownProjBias, description.hidden_size, feed_forward.down_bias}},
+      inner);
 }
 
-// Llama, Qwen2, Qwen3, MiniMind. The names of bare models (without LM head) have no "model.".
-WeightMap BuildLlama(const DecoderDescription& description) {
-  WeightMapBuilder builder({"model.", ""}, "layers.");
-  const int64_t d = description.hidden_size;
-  // The norms of "MiniMind_Dense" end in "weights".
-  const bool minimind2 = description.family == ModelFamily::kMinimind2;
-  const auto norm = [&](WeightRole role, const std::string& name) {
-    std::vector<std::string> names = {absl::StrCat(name, ".weight")};
-    if (minimind2) names.push_back(absl::StrCat(name, ".weights"));
-    builder.Add(role, std::move(names), d);
-  };
-  const auto linear = [&](WeightRole weight, WeightRole bias, const std::string& name, int64_t rows,
-                          int64_t columns, bool has_bias) {
-    builder.Add(weight, {absl::StrCat(name, ".weight")}, rows, columns);
-    if (has_bias) builder.Add(bias, {absl::StrCat(name, ".bias")}, rows);
-  };
-  builder.Add(WeightRole::kEmbedTokens, {"embed_tokens.weight"}, description.vocab_size, d);
-  for (int64_t i = 0; i < description.num_hidden_layers(); ++i) {
-    const AttentionDescription& attention = description.layers[i].attention;
-    const FeedForwardDescription& feed_forward = description.layers[i].feed_forward;
-    const int64_t q_rows = attention.num_attention_heads * attention.head_dim;
-    const int64_t kv_rows = attention.num_key_value_heads * attention.head_dim;
-    const int64_t inner = feed_forward.intermediate_size;
-    builder.SetLayer(i);
-    norm(WeightRole::kInputNorm, "input_layernorm");
-    linear(WeightRole::kQProj, WeightRole::kQProjBias, "self_attn.q_proj", q_rows, d,
-           attention.q_bias);
-    linear(WeightRole::kKProj, WeightRole::kKProjBias, "self_attn.k_proj", kv_rows, d,
-           attention.k_bias);
-    linear(WeightRole::kVProj, WeightRole::kVProjBias, "self_attn.v_proj", kv_rows, d,
-           attention.v_bias);
-    if (attention.qk_norm != QkNorm::kNone) {
-      builder.Add(WeightRole::kQNorm, {"self_attn.q_norm.weight"}, attention.head_dim);
-      builder.Add(WeightRole::kKNorm, {"self_attn.k_norm.weight"}, attention.head_dim);
-    }
-    linear(WeightRole::kOProj, WeightRole::kOProjBias, "self_attn.o_proj", d, q_rows,
-           attention.o_bias);
-    norm(WeightRole::kFeedForwardNorm, "post_attention_layernorm");
-    linear(WeightRole::kGateProj, WeightRole::kGateProjBias, "mlp.gate_proj", inner, d,
-           feed_forward.gate_bias);
-    linear(WeightRole::kUpProj, WeightRole::kUpProjBias, "mlp.up_proj", inner, d,
-           feed_forward.up_bias);
-    linear(WeightRole::kDownProj, WeightRole::kDownProjBias, "mlp.down_proj", d, inner,
-           feed_forward.down_bias);
+void AddExperts(const DecoderDescription& description, int64_t layer, WeightMapBuilder& builder) {
+  const FeedForwardDescription& feed_forward = description.layers[layer].feed_forward;
+  const ExpertsDescription& experts = *feed_forward.experts;
+  builder.AddLinears({{Role::kRouter, Role::kRouter, experts.num_experts}},
+                     description.hidden_size);
+  for (int64_t i = 0; i < experts.num_experts + experts.num_shared_experts; ++i) {
+    builder.SetPlace(
+        layer, i < experts.num_experts ? WeightGroup::kExpert : WeightGroup::kSharedExpert, i);
+    AddFeedForward(description, feed_forward, builder);
   }
-  builder.SetLayer(-1);
-  norm(WeightRole::kFinalNorm, "norm");
-  AddLmHead(description, builder);
-  builder.Ignore("layers.*.self_attn.rotary_emb.inv_freq");  // buffers of early checkpoints
-  builder.Ignore("freqs_cos");
-  builder.Ignore("freqs_sin");
-  return builder.Finish();
+  builder.SetPlace(layer);
 }
 
-// GPT-2's names and layouts: Conv1D weights are [in, out], and c_attn is q | k | v along out.
-class Gpt2Builder {
- public:
-  explicit Gpt2Builder(WeightMapBuilder& builder) : builder_(builder) {}
-
-  void Norm(WeightRole weight, WeightRole bias, const std::string& name, int64_t size) {
-    builder_.Add(weight, {absl::StrCat(name, ".weight")}, size);
-    builder_.Add(bias, {absl::StrCat(name, ".bias")}, size);
+void AddLayer(const DecoderDescription& description, int64_t i, WeightMapBuilder& builder) {
+  const LayerDescription& layer = description.layers[i];
+  builder.SetPlace(i);
+  if (layer.input_norm) AddNorm(description, Role::kInputNorm, Role::kInputNormBias, builder);
+  AddAttention(description, layer.attention, builder);
+  if (layer.attention_output_norm)
+    builder.AddNorm(Role::kAttentionOutputNorm, description.hidden_size);
+  if (layer.feed_forward_norm)
+    AddNorm(description, Role::kFeedForwardNorm, Role::kFeedForwardNormBias, builder);
+  if (layer.feed_forward.experts.has_value()) {
+    AddExperts(description, i, builder);
+  } else {
+    AddFeedForward(description, layer.feed_forward, builder);
   }
+  if (layer.feed_forward_output_norm)
+    builder.AddNorm(Role::kFeedForwardOutputNorm, description.hidden_size);
+}
 
-  // Rows [begin, begin + rows) of a fused layer of `all` rows.
-  void Conv1D(WeightRole weight, WeightRole bias, const std::string& name, int64_t rows,
-              int64_t columns, int64_t begin, int64_t all) {
-    WeightSpec& matrix = builder_.Add(weight, {absl::StrCat(name, ".weight")}, rows, columns);
-    matrix.transposed = true;
-    matrix.shape = {columns, all};
-    matrix.row_begin = begin;
-    WeightSpec& vector = builder_.Add(bias, {absl::StrCat(name, ".bias")}, rows);
-    vector.shape = {all};
-    vector.row_begin = begin;
+void AddHead(const DecoderDescription& description, WeightMapBuilder& builder) {
+  switch (description.head) {
+    case HeadKind::kLmHead:
+      if (description.tie_word_embeddings) {
+        builder.AddTiedHead();
+      } else {
+        builder.AddMatrix(Role::kLmHead, description.vocab_size, description.hidden_size);
+      }
+      if (description.lm_head_bias)
+        builder.AddBias(Role::kLmHead, Role::kLmHeadBias, description.vocab_size);
+      break;
+    case HeadKind::kLabels:
+      builder.AddMatrix(Role::kScore, description.num_labels, description.hidden_size);
+      break;
+    case HeadKind::kNone:
+      break;
   }
-
- private:
-  WeightMapBuilder& builder_;
-};
-
-WeightMap BuildGpt2(const DecoderDescription& description) {
-  WeightMapBuilder builder({"transformer.", ""}, "h.");
-  Gpt2Builder gpt2(builder);
-  const int64_t d = description.hidden_size;
-  builder.Add(WeightRole::kEmbedTokens, {"wte.weight"}, description.vocab_size, d);
-  builder.Add(WeightRole::kEmbedPositions, {"wpe.weight"}, description.max_position_embeddings, d);
-  for (int64_t i = 0; i < description.num_hidden_layers(); ++i) {
-    const int64_t inner = description.layers[i].feed_forward.intermediate_size;
-    builder.SetLayer(i);
-    gpt2.Norm(WeightRole::kInputNorm, WeightRole::kInputNormBias, "ln_1", d);
-    gpt2.Conv1D(WeightRole::kQProj, WeightRole::kQProjBias, "attn.c_attn", d, d, 0, 3 * d);
-    gpt2.Conv1D(WeightRole::kKProj, WeightRole::kKProjBias, "attn.c_attn", d, d, d, 3 * d);
-    gpt2.Conv1D(WeightRole::kVProj, WeightRole::kVProjBias, "attn.c_attn", d, d, 2 * d, 3 * d);
-    gpt2.Conv1D(WeightRole::kOProj, WeightRole::kOProjBias, "attn.c_proj", d, d, 0, d);
-    gpt2.Norm(WeightRole::kFeedForwardNorm, WeightRole::kFeedForwardNormBias, "ln_2", d);
-    gpt2.Conv1D(WeightRole::kUpProj, WeightRole::kUpProjBias, "mlp.c_fc", inner, d, 0, inner);
-    gpt2.Conv1D(WeightRole::kDownProj, WeightRole::kDownProjBias, "mlp.c_proj", d, inner, 0, d);
-  }
-  builder.SetLayer(-1);
-  gpt2.Norm(WeightRole::kFinalNorm, WeightRole::kFinalNormBias, "ln_f", d);
-  AddLmHead(description, builder);
-  builder.Ignore("h.*.attn.bias");  // the causal mask
-  builder.Ignore("h.*.attn.masked_bias");
-  return builder.Finish();
 }
 
 }  // namespace
-
-absl::string_view WeightRoleName(WeightRole role) {
-  switch (role) {
-    case WeightRole::kEmbedTokens:
-      return "embed_tokens";
-    case WeightRole::kEmbedPositions:
-      return "embed_positions";
-    case WeightRole::kInputNorm:
-      return "input_norm";
-    case WeightRole::kInputNormBias:
-      return "input_norm.bias";
-    case WeightRole::kQProj:
-      return "q_proj";
-    case WeightRole::kQProjBias:
-      return "q_proj.bias";
-    case WeightRole::kKProj:
-      return "k_proj";
-    case WeightRole::kKProjBias:
-      return "k_proj.bias";
-    case WeightRole::kVProj:
-      return "v_proj";
-    case WeightRole::kVProjBias:
-      return "v_proj.bias";
-    case WeightRole::kQNorm:
-      return "q_norm";
-    case WeightRole::kKNorm:
-      return "k_norm";
-    case WeightRole::kOProj:
-      return "o_proj";
-    case WeightRole::kOProjBias:
-      return "o_proj.bias";
-    case WeightRole::kAttentionOutputNorm:
-      return "attention_output_norm";
-    case WeightRole::kFeedForwardNorm:
-      return "feed_forward_norm";
-    case WeightRole::kFeedForwardNormBias:
-      return "feed_forward_norm.bias";
-    case WeightRole::kFeedForwardOutputNorm:
-      return "feed_forward_output_norm";
-    case WeightRole::kRouter:
-      return "router";
-    case WeightRole::kGateProj:
-      return "gate_proj";
-    case WeightRole::kGateProjBias:
-      return "gate_proj.bias";
-    case WeightRole::kUpProj:
-      return "up_proj";
-    case WeightRole::kUpProjBias:
-      return "up_proj.bias";
-    case WeightRole::kDownProj:
-      return "down_proj";
-    case WeightRole::kDownProjBias:
-      return "down_proj.bias";
-    case WeightRole::kFinalNorm:
-      return "norm";
-    case WeightRole::kFinalNormBias:
-      return "norm.bias";
-    case WeightRole::kLmHead:
-      return "lm_head";
-    case WeightRole::kLmHeadBias:
-      return "lm_head.bias";
-    case WeightRole::kScore:
-      return "score";
-  }
-  return "unknown";
-}
 
 const WeightSpec* WeightMap::Find(WeightRole role, int64_t layer, int64_t expert) const {
   for (const WeightSpec& spec : specs) {
@@ -278,8 +262,17 @@ const WeightSpec* WeightMap::Find(WeightRole role, int64_t layer, int64_t expert
 }
 
 WeightMap BuildWeightMap(const DecoderDescription& description) {
-  return description.family == ModelFamily::kGpt2 ? BuildGpt2(description)
-                                                  : BuildLlama(description);
+  WeightMapBuilder builder(description);
+  builder.AddMatrix(Role::kEmbedTokens, description.vocab_size, description.hidden_size);
+  if (description.positions == PositionKind::kLearned) {
+    builder.AddMatrix(Role::kEmbedPositions, description.max_position_embeddings,
+                      description.hidden_size);
+  }
+  for (int64_t i = 0; i < description.num_hidden_layers(); ++i) AddLayer(description, i, builder);
+  builder.SetPlace(-1);
+  AddNorm(description, Role::kFinalNorm, Role::kFinalNormBias, builder);
+  AddHead(description, builder);
+  return builder.Finish();
 }
 
 }  // namespace phyllo

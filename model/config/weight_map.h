@@ -1,9 +1,10 @@
 // Which tensors a checkpoint of a described decoder holds, under which names and in which layout.
-// The one place that knows tensor names; the loader, the summary and the random-checkpoint tool
-// read it.
+// The loader, the summary and the random-checkpoint tool read it. The names themselves are the
+// families' (weight_names.h).
 #ifndef PHYLLO_MODEL_CONFIG_WEIGHT_MAP_H_
 #define PHYLLO_MODEL_CONFIG_WEIGHT_MAP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,45 +16,9 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/tensor_view.h"
 #include "model/config/decoder_description.h"
+#include "model/config/weight_names.h"
 
 namespace phyllo {
-
-// What a weight is for. Matrices are [out_features, in_features], y = x W^T + bias.
-enum class WeightRole {
-  kEmbedTokens,            // [v, d]
-  kEmbedPositions,         // [max_position_embeddings, d]
-  kInputNorm,              // [d], before attention
-  kInputNormBias,          // [d]
-  kQProj,                  // [h * hd, d]
-  kQProjBias,              // [h * hd]
-  kKProj,                  // [kv * hd, d]
-  kKProjBias,              // [kv * hd]
-  kVProj,                  // [kv * hd, d]
-  kVProjBias,              // [kv * hd]
-  kQNorm,                  // [hd], or [h * hd] with QkNorm::kProjection
-  kKNorm,                  // [hd], or [kv * hd] with QkNorm::kProjection
-  kOProj,                  // [d, h * hd]
-  kOProjBias,              // [d]
-  kAttentionOutputNorm,    // [d], behind attention
-  kFeedForwardNorm,        // [d], before the feed-forward
-  kFeedForwardNormBias,    // [d]
-  kFeedForwardOutputNorm,  // [d], behind the feed-forward
-  kRouter,                 // [num_experts, d]
-  kGateProj,               // [intermediate_size, d]
-  kGateProjBias,           // [intermediate_size]
-  kUpProj,                 // [intermediate_size, d]
-  kUpProjBias,             // [intermediate_size]
-  kDownProj,               // [d, intermediate_size]
-  kDownProjBias,           // [d]
-  kFinalNorm,              // [d]
-  kFinalNormBias,          // [d]
-  kLmHead,                 // [v, d]; absent if tied
-  kLmHeadBias,             // [v]
-  kScore,                  // [num_labels, d]
-};
-
-// The name for messages and tables, such as "q_proj".
-absl::string_view WeightRoleName(WeightRole role);
 
 // A weight, and where it lies in a file. As a matrix it is [rows, columns]; a vector is [rows, 1].
 struct WeightSpec {
@@ -69,9 +34,24 @@ struct WeightSpec {
   std::vector<int64_t> shape;      // of the whole tensor in the file
   bool transposed = false;         // the file holds [columns, rows] (GPT-2's Conv1D)
 
-  // The weight is rows [row_begin, row_begin + rows) of the tensor, which may be a fused one
-  // (GPT-2's c_attn = q | k | v).
+  // The tensor may be a fused one, which holds the rows of other weights too. Row r of the weight
+  // is row TensorRow(r) of the tensor. In a tensor of one weight, or of several stacked ones
+  // (GPT-2's c_attn = q | k | v), the rows lie together from row_begin on: run_rows = 0. Otherwise
+  // they lie in runs of run_rows, which divides rows, run_stride from begin to begin (GPT-NeoX's
+  // query_key_value: q, k and v of the first head, then of the second).
   int64_t row_begin = 0;
+  int64_t run_rows = 0;
+  int64_t run_stride = 0;
+
+  int64_t TensorRow(int64_t row) const {
+    if (run_rows == 0) return row_begin + row;
+    return row_begin + row / run_rows * run_stride + row % run_rows;
+  }
+
+  // How many rows from `row` on, at most `count`, lie behind each other in the tensor.
+  int64_t ContiguousRows(int64_t row, int64_t count) const {
+    return run_rows == 0 ? count : std::min(count, run_rows - row % run_rows);
+  }
 };
 
 // A plain value.
@@ -90,6 +70,7 @@ struct WeightMap {
   const WeightSpec* Find(WeightRole role, int64_t layer = -1, int64_t expert = -1) const;
 };
 
+// REQUIRES: description.weight_names has every role that the description needs.
 WeightMap BuildWeightMap(const DecoderDescription& description);
 
 // The tensor of `spec`: the first of its names that the checkpoint has, checked for shape and dtype

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@
 #include "model/checkpoint/safetensors.h"
 #include "model/checkpoint/tensor_view.h"
 #include "model/config/decoder_description.h"
-#include "model/config/model_config.h"
+#include "model/config/testing/small_config.h"
 #include "model/tensor/dtype.h"
 
 namespace phyllo {
@@ -29,70 +30,17 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-absl::StatusOr<DecoderDescription> DescribeFolder(const std::string& folder) {
-  std::ifstream stream(absl::StrCat(folder, "/config.json"), std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text));
-  return DescribeDecoder(config);
-}
-
-class FittingCheckpointTest : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(FittingCheckpointTest, HasExactlyTheTensorsOfItsConfig) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder(GetParam()));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint,
-                              Checkpoint::Open(GetParam()));
-  PHYLLO_EXPECT_OK(CheckTensors(BuildWeightMap(description), *checkpoint));
-}
-
-std::vector<std::string> Folders() {
-  std::vector<std::string> folders = {"model/demo"};
-  for (const char* model : {"gpt2",
-                            "gpt2-hub",
-                            "llama-bias",
-                            "llama-d256",
-                            "llama-dynamic",
-                            "llama-f16",
-                            "llama-gqa",
-                            "llama-linear",
-                            "llama-mha",
-                            "llama-mqa-headdim",
-                            "llama-sharded",
-                            "llama-yarn",
-                            "llama-yarn-mscale",
-                            "llama3-rope",
-                            "minimind-seed",
-                            "minimind-seed-yarn",
-                            "minimind2",
-                            "minimind2-yarn",
-                            "minimind3",
-                            "minimind3-pth",
-                            "minimind3-yarn",
-                            "qwen2",
-                            "qwen3",
-                            "stories260K"}) {
-    folders.push_back(absl::StrCat("tests/golden/data/models/", model));
-  }
-  return folders;
-}
-
-INSTANTIATE_TEST_SUITE_P(Golden, FittingCheckpointTest, ::testing::ValuesIn(Folders()));
-
 // One layer, d = 4, two heads of 2, one key/value head, intermediate_size 6, vocab_size 5, tied.
-DecoderDescription Tiny(ModelFamily family) {
-  ModelConfig config;
-  config.family = family;
-  config.vocab_size = 5;
-  config.hidden_size = 4;
-  config.intermediate_size = 6;
-  config.num_hidden_layers = 1;
-  config.num_attention_heads = 2;
-  config.num_key_value_heads = family == ModelFamily::kGpt2 ? 2 : 1;
-  config.head_dim = 2;
-  config.max_position_embeddings = 8;
-  config.hidden_act = "silu";
-  config.tie_word_embeddings = true;
-  return *DescribeDecoder(config);
+DecoderDescription Tiny(const std::string& model_type) {
+  nlohmann::json changes = {
+      {"vocab_size", 5},        {"hidden_size", 4},           {"intermediate_size", 6},
+      {"num_hidden_layers", 1}, {"num_attention_heads", 2},   {"num_key_value_heads", 1},
+      {"head_dim", 2},          {"tie_word_embeddings", true}};
+  if (model_type == "minimind") {
+    changes["num_experts"] = nullptr;
+    changes["n_routed_experts"] = 4;
+  }
+  return *DescribeSmall(model_type, changes);
 }
 
 // A checkpoint folder that a test writes.
@@ -132,7 +80,7 @@ class WeightMapTest : public ::testing::Test {
 
   absl::Status CheckLlama(const Declarations& tensors) {
     const std::unique_ptr<Checkpoint> checkpoint = Write(tensors);
-    return CheckTensors(BuildWeightMap(Tiny(ModelFamily::kLlama)), *checkpoint);
+    return CheckTensors(BuildWeightMap(Tiny("llama")), *checkpoint);
   }
 };
 
@@ -207,7 +155,7 @@ TEST_F(WeightMapTest, NamesTiedHeadThatDiffers) {
 }
 
 TEST_F(WeightMapTest, NeedsHeadWhenUntied) {
-  DecoderDescription description = Tiny(ModelFamily::kLlama);
+  DecoderDescription description = Tiny("llama");
   description.tie_word_embeddings = false;
   EXPECT_THAT(CheckTensors(BuildWeightMap(description), *Write(TinyLlama())),
               StatusIs(kInvalid, HasSubstr("tensor \"lm_head.weight\" is missing")));
@@ -224,34 +172,9 @@ TEST_F(WeightMapTest, AcceptsWeightsSuffixOfMinimind2Only) {
   Declarations tensors = TinyLlama();
   tensors[10].name = "model.norm.weights";
   const std::unique_ptr<Checkpoint> checkpoint = Write(tensors);
-  PHYLLO_EXPECT_OK(CheckTensors(BuildWeightMap(Tiny(ModelFamily::kMinimind2)), *checkpoint));
-  EXPECT_THAT(CheckTensors(BuildWeightMap(Tiny(ModelFamily::kLlama)), *checkpoint),
+  PHYLLO_EXPECT_OK(CheckTensors(BuildWeightMap(Tiny("minimind")), *checkpoint));
+  EXPECT_THAT(CheckTensors(BuildWeightMap(Tiny("llama")), *checkpoint),
               StatusIs(kInvalid, HasSubstr("model.norm.weights")));
-}
-
-TEST_F(WeightMapTest, ListsQkNormOfQwen3) {
-  const WeightMap map = BuildWeightMap(Tiny(ModelFamily::kQwen3));
-  const WeightSpec* spec = map.Find(WeightRole::kQNorm, 0);
-  ASSERT_NE(spec, nullptr);
-  EXPECT_EQ(spec->names.front(), "model.layers.0.self_attn.q_norm.weight");
-  EXPECT_THAT(spec->shape, ElementsAre(2));
-  EXPECT_EQ(map.Find(WeightRole::kQNorm, 1), nullptr);
-}
-
-TEST_F(WeightMapTest, DescribesGpt2FusedProjection) {
-  const WeightMap map = BuildWeightMap(Tiny(ModelFamily::kGpt2));
-  const WeightSpec* v = map.Find(WeightRole::kVProj, 0);
-  ASSERT_NE(v, nullptr);
-  EXPECT_THAT(v->names,
-              ElementsAre("transformer.h.0.attn.c_attn.weight", "h.0.attn.c_attn.weight"));
-  EXPECT_THAT(v->shape, ElementsAre(4, 12));
-  EXPECT_TRUE(v->transposed);
-  EXPECT_EQ(v->row_begin, 8);
-  const WeightSpec* bias = map.Find(WeightRole::kKProjBias, 0);
-  ASSERT_NE(bias, nullptr);
-  EXPECT_THAT(bias->shape, ElementsAre(12));
-  EXPECT_EQ(bias->row_begin, 4);
-  EXPECT_FALSE(bias->transposed);
 }
 
 TEST(ReadWeightRowsTest, WidensRows) {
@@ -283,6 +206,26 @@ TEST(ReadWeightRowsTest, TransposesSliceOfFusedTensor) {
   std::vector<float> got(4);
   ReadWeightRows(spec, tensor, 1, absl::MakeSpan(got));
   EXPECT_THAT(got, ElementsAre(3, 13, 4, 14));
+}
+
+TEST(ReadWeightRowsTest, GathersRunsOfFusedTensor) {
+  // Two heads of q, k, v with two rows each; the weight is k: rows 2, 3, 8, 9.
+  const std::vector<float> values = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  std::vector<uint8_t> bytes(48);
+  ConvertFromFloat(values, DType::kF32, bytes.data());
+  const TensorView tensor = {"t", DType::kF32, {12}, bytes};
+  WeightSpec spec;
+  spec.rows = 4;
+  spec.shape = {12};
+  spec.row_begin = 2;
+  spec.run_rows = 2;
+  spec.run_stride = 6;
+  std::vector<float> all(4);
+  ReadWeightRows(spec, tensor, 0, absl::MakeSpan(all));
+  EXPECT_THAT(all, ElementsAre(2, 3, 8, 9));
+  std::vector<float> part(2);
+  ReadWeightRows(spec, tensor, 1, absl::MakeSpan(part));
+  EXPECT_THAT(part, ElementsAre(3, 8));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/tensor_view.h"
-#include "model/config/config_reader.h"
+#include "model/config/reader/config_reader.h"
 #include "model/tensor/dtype.h"
 
 namespace phyllo {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "model/checkpoint/checkpoint.h"
-#include "model/config/config_reader.h"
+#include "model/config/reader/config_reader.h"
 
 namespace phyllo {
 

@@ -17,7 +17,7 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/gguf.h"
-#include "model/config/config_reader.h"
+#include "model/config/reader/config_reader.h"
 #include "model/gguf/config_translator.h"
 
 // The keys are those of llama.cpp's convert_hf_to_gguf.py, which writes nearly all files there are.

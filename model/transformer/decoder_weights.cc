@@ -20,33 +20,36 @@
 namespace phyllo {
 namespace {
 
-// Where a weight lies in the file, for PackedLinear.
-WeightSlice SliceOf(const WeightSpec& spec, const TensorView& tensor) {
+// Rows [row, row + count) of a weight, which lie behind each other in the file.
+WeightSlice SliceOf(const WeightSpec& spec, const TensorView& tensor, int64_t row, int64_t count) {
   const int64_t stride = tensor.shape.back();
-  const int64_t first_element = spec.transposed ? spec.row_begin : spec.row_begin * stride;
-  return {.data = tensor.data.data() + first_element * ByteSize(tensor.dtype),
+  const int64_t first = spec.TensorRow(row) * (spec.transposed ? 1 : stride);
+  return {.data = tensor.data.data() + first * ByteSize(tensor.dtype),
           .dtype = tensor.dtype,
           .layout = spec.transposed ? WeightSlice::Layout::kInOut : WeightSlice::Layout::kOutIn,
-          .out_features = spec.rows,
+          .out_features = count,
           .in_features = spec.columns,
           .stride = stride};
 }
 
-// Rows [begin, begin + count) of a weight.
-WeightSlice SubRows(WeightSlice slice, int64_t begin, int64_t count) {
-  const bool rows_are_columns = slice.layout == WeightSlice::Layout::kInOut;
-  slice.data = static_cast<const uint8_t*>(slice.data) +
-               begin * (rows_are_columns ? 1 : slice.stride) * ByteSize(slice.dtype);
-  slice.out_features = count;
-  return slice;
+// Packs rows [row, row_end) of a weight as rows linear_row, linear_row + 1, ... of `linear`.
+absl::Status Pack(const WeightSpec& spec, const TensorView& tensor, int64_t row, int64_t row_end,
+                  int64_t linear_row, PackedLinear& linear) {
+  while (row < row_end) {
+    const int64_t count = spec.ContiguousRows(row, row_end - row);
+    PHYLLO_RETURN_IF_ERROR(linear.PackRows(linear_row, SliceOf(spec, tensor, row, count)));
+    row += count;
+    linear_row += count;
+  }
+  return absl::OkStatus();
 }
 
-// Packs `slice` as rows row_begin, row_begin + 1, ... of `linear`, on all threads of the pool. The
+// Packs a weight as rows row_begin, row_begin + 1, ... of `linear`, on all threads of the pool. The
 // cuts lie between the panels of the packed matrix, so that no two threads write to the same one.
-absl::Status PackInParallel(const WeightSlice& slice, int64_t row_begin, ThreadPool& pool,
-                            PackedLinear& linear) {
+absl::Status PackInParallel(const WeightSpec& spec, const TensorView& tensor, int64_t row_begin,
+                            ThreadPool& pool, PackedLinear& linear) {
   constexpr int64_t kRowsPerTask = kLinearPanel;
-  const int64_t row_end = row_begin + slice.out_features;
+  const int64_t row_end = row_begin + spec.rows;
   const int64_t first_task = row_begin / kRowsPerTask;
   const int64_t last_task = (row_end - 1) / kRowsPerTask;
   absl::Mutex mutex;
@@ -55,7 +58,7 @@ absl::Status PackInParallel(const WeightSlice& slice, int64_t row_begin, ThreadP
     const int64_t begin = std::max(row_begin, (first_task + task) * kRowsPerTask);
     const int64_t end = std::min(row_end, (first_task + task + 1) * kRowsPerTask);
     const absl::Status status =
-        linear.PackRows(begin, SubRows(slice, begin - row_begin, end - begin));
+        Pack(spec, tensor, begin - row_begin, end - row_begin, begin, linear);
     absl::MutexLock lock(&mutex);
     first_error.Update(status);
   });
@@ -178,7 +181,7 @@ class WeightLoader {
     for (const Part& part : parts) {
       const WeightSpec& spec = *Find(part.weight, layer, expert);
       PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
-      PHYLLO_RETURN_IF_ERROR(PackInParallel(SliceOf(spec, *tensor), row_begin, pool_, linear));
+      PHYLLO_RETURN_IF_ERROR(PackInParallel(spec, *tensor, row_begin, pool_, linear));
       const WeightSpec* const bias =
           part.bias.has_value() ? Find(*part.bias, layer, expert) : nullptr;
       if (bias != nullptr) PHYLLO_RETURN_IF_ERROR(PackBias(*bias, row_begin, linear));

@@ -329,7 +329,7 @@ TEST_F(TransformerErrorTest, NamesTheOptionThatIsOutOfRange) {
 }
 
 TEST_F(TransformerErrorTest, NamesTheTensorWhenTheCheckpointDoesNotFit) {
-  config_.intermediate_size = 21;
+  config_.decoder.layers[0].feed_forward.intermediate_size = 21;
   EXPECT_THAT(Load(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("mlp.gate_proj")));
 }
 

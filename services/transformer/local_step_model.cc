@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
   model->precision_ = options.precision.value_or(bf16 ? Precision::kBf16 : Precision::kF32);
   PHYLLO_ASSIGN_OR_RETURN(
       const int64_t page_count,
-      PageCount(options, model->config_.max_position_embeddings,
+      PageCount(options, model->config_.decoder.max_position_embeddings,
                 PackedBytes(*model->checkpoint_, model->precision_),
                 options.page_size * KvBytesPerToken(model->description_, model->precision_)));
   PHYLLO_ASSIGN_OR_RETURN(

@@ -16,18 +16,20 @@ void SetShape(const LocalStepModel& model, common::v1::ModelShape& shape) {
   const ModelConfig& config = model.config();
   shape.set_architecture(config.architectures.empty() ? config.model_type
                                                       : config.architectures[0]);
-  shape.set_hidden_size(config.hidden_size);
-  shape.set_num_hidden_layers(config.num_hidden_layers);
-  shape.set_num_attention_heads(config.num_attention_heads);
-  shape.set_num_key_value_heads(config.num_key_value_heads);
-  shape.set_head_dim(config.head_dim);
-  shape.set_intermediate_size(config.intermediate_size);
-  shape.set_vocab_size(config.vocab_size);
-  shape.set_max_position_embeddings(config.max_position_embeddings);
+  const DecoderDescription& decoder = config.decoder;
+  const LayerDescription& layer = decoder.layers.front();
+  shape.set_hidden_size(decoder.hidden_size);
+  shape.set_num_hidden_layers(decoder.num_hidden_layers());
+  shape.set_num_attention_heads(layer.attention.num_attention_heads);
+  shape.set_num_key_value_heads(layer.attention.num_key_value_heads);
+  shape.set_head_dim(layer.attention.head_dim);
+  shape.set_intermediate_size(layer.feed_forward.intermediate_size);
+  shape.set_vocab_size(decoder.vocab_size);
+  shape.set_max_position_embeddings(decoder.max_position_embeddings);
   shape.set_parameter_count(
       SummarizeModel(model.description(), &model.checkpoint(), DType::kF32).parameter_count);
   shape.set_kv_cache_bytes_per_token(model.kv_bytes_per_token());
-  shape.set_tie_word_embeddings(config.tie_word_embeddings);
+  shape.set_tie_word_embeddings(decoder.tie_word_embeddings);
 }
 
 common::v1::HeadKind ToProto(HeadKind head) {
@@ -77,7 +79,7 @@ transformer::v1::GetInfoResponse DescribeModel(const LocalStepModel& model,
   transformer::v1::GetInfoResponse info;
   SetShape(model, *info.mutable_shape());
   info.set_first_layer(0);
-  info.set_last_layer(model.config().num_hidden_layers);
+  info.set_last_layer(model.config().decoder.num_hidden_layers());
   info.set_max_sequence_length(limits.max_sequence_length);
   for (const int32_t id : limits.eos_token_ids) info.add_eos_token_ids(id);
   info.set_head(ToProto(model.sizes().head));

@@ -33,12 +33,13 @@ namespace {
 constexpr float kStandardDeviation = 0.02f;
 constexpr int64_t kPieceElements = 1 << 18;
 
-enum class Fill { kNormal, kOne, kZero };
+enum class Fill { kNormal, kNorm, kZero };
 
 // A tensor of the file, and what goes into it.
 struct PlannedTensor {
   TensorDeclaration declaration;
   Fill fill = Fill::kNormal;
+  float norm_weight = 1.0f;  // of kNorm
 
   int64_t Elements() const {
     int64_t product = 1;
@@ -57,7 +58,7 @@ Fill FillOf(WeightRole role) {
     case WeightRole::kFeedForwardNorm:
     case WeightRole::kFeedForwardOutputNorm:
     case WeightRole::kFinalNorm:
-      return Fill::kOne;
+      return Fill::kNorm;
     case WeightRole::kInputNormBias:
     case WeightRole::kQProjBias:
     case WeightRole::kKProjBias:
@@ -76,12 +77,14 @@ Fill FillOf(WeightRole role) {
 }
 
 // Every tensor of the map once; slices of one tensor share it.
-std::vector<PlannedTensor> Plan(const WeightMap& map, DType dtype) {
+std::vector<PlannedTensor> Plan(const DecoderDescription& description, DType dtype) {
+  const WeightMap map = BuildWeightMap(description);
+  const float norm_weight = 1.0f - description.norm.weight_offset;  // norms that change nothing
   std::vector<PlannedTensor> plan;
   std::set<std::string> names;
   for (const WeightSpec& spec : map.specs) {
     if (!names.insert(spec.names.front()).second) continue;
-    plan.push_back({{spec.names.front(), dtype, spec.shape}, FillOf(spec.role)});
+    plan.push_back({{spec.names.front(), dtype, spec.shape}, FillOf(spec.role), norm_weight});
   }
   return plan;
 }
@@ -127,9 +130,9 @@ class Random {
   uint64_t state_;
 };
 
-void FillPiece(Fill fill, Random& random, absl::Span<float> out) {
-  if (fill != Fill::kNormal) {
-    std::fill(out.begin(), out.end(), fill == Fill::kOne ? 1.0f : 0.0f);
+void FillPiece(const PlannedTensor& tensor, Random& random, absl::Span<float> out) {
+  if (tensor.fill != Fill::kNormal) {
+    std::fill(out.begin(), out.end(), tensor.fill == Fill::kNorm ? tensor.norm_weight : 0.0f);
     return;
   }
   for (size_t i = 0; i < out.size(); i += 2) {
@@ -160,7 +163,7 @@ absl::Status WriteShard(const std::string& path, absl::Span<const PlannedTensor>
     for (int64_t done = 0, all = tensor.Elements(); done < all; done += kPieceElements) {
       const absl::Span<float> piece =
           absl::MakeSpan(values).first(static_cast<size_t>(std::min(kPieceElements, all - done)));
-      FillPiece(tensor.fill, random, piece);
+      FillPiece(tensor, random, piece);
       bytes.resize(piece.size() * static_cast<size_t>(ByteSize(tensor.declaration.dtype)));
       ConvertFromFloat(piece, tensor.declaration.dtype, bytes.data());
       stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -227,7 +230,7 @@ absl::StatusOr<RandomCheckpointResult> WriteRandomCheckpoint(
   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
   PHYLLO_RETURN_IF_ERROR(MakeFolder(options.output_directory));
   const std::vector<std::vector<PlannedTensor>> shards =
-      Split(Plan(BuildWeightMap(description), options.dtype), options.max_shard_bytes);
+      Split(Plan(description, options.dtype), options.max_shard_bytes);
 
   RandomCheckpointResult result;
   result.shard_count = static_cast<int64_t>(shards.size());

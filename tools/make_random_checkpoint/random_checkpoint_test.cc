@@ -62,7 +62,9 @@ std::vector<float> Values(const TensorView& tensor) {
 
 TEST(WriteRandomCheckpointTest, FitsItsConfigForEveryFamily) {
   for (const char* model :
-       {"gpt2", "llama-bias", "minimind-seed", "minimind3", "minimind3-pth", "qwen2", "qwen3"}) {
+       {"gemma2", "gpt2", "gpt_neox", "llama-bias", "llama-seqcls", "minimind-seed",
+        "minimind1-moe", "minimind2-moe", "minimind3", "minimind3-pth", "mixtral", "olmo2", "phi3",
+        "qwen2", "qwen3", "qwen3-embedding", "qwen3_moe"}) {
     const RandomCheckpointOptions options = OptionsFor(model, model);
     PHYLLO_ASSERT_OK_AND_ASSIGN(const RandomCheckpointResult result,
                                 WriteRandomCheckpoint(options));
@@ -91,6 +93,14 @@ TEST(WriteRandomCheckpointTest, FillsNormalMatricesAndOnesInNorms) {
   EXPECT_NEAR(std::sqrt(squares / count), 0.02, 5 * 0.02 / std::sqrt(2 * count));
   EXPECT_THAT(Values(*checkpoint->Find("model.norm.weight")), Each(1.0f));
   EXPECT_THAT(Values(*checkpoint->Find("model.layers.0.self_attn.q_proj.bias")), Each(0.0f));
+}
+
+TEST(WriteRandomCheckpointTest, FillsZerosInNormsOfOnePlusWeight) {
+  const RandomCheckpointOptions options = OptionsFor("gemma2", "");
+  PHYLLO_ASSERT_OK(WriteRandomCheckpoint(options).status());
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint,
+                              OpenChecked(options.output_directory));
+  EXPECT_THAT(Values(*checkpoint->Find("model.norm.weight")), Each(0.0f));
 }
 
 TEST(WriteRandomCheckpointTest, GivesSameWeightsForSameSeedHoweverSplit) {

@@ -1,8 +1,13 @@
 """The golden models: a folder here and a test in //tests/golden for each."""
 
 GOLDEN_MODELS = [
+    "gemma",
+    "gemma2",
+    "gemma3_text",
     "gpt2",
     "gpt2-hub",
+    "gpt_neox",
+    "granite",
     "llama-bias",
     "llama-d256",
     "llama-dynamic",
@@ -17,12 +22,32 @@ GOLDEN_MODELS = [
     "llama3-rope",
     "minimind-seed",
     "minimind-seed-yarn",
+    "minimind1",
+    "minimind1-moe",
     "minimind2",
+    "minimind2-moe",
     "minimind2-yarn",
     "minimind3",
+    "minimind3-moe",
+    "minimind3-moe-top2",
     "minimind3-pth",
     "minimind3-yarn",
+    "mistral-swa",
+    "mixtral",
+    "olmo2",
+    "phi3",
+    "phi3-longrope",
     "qwen2",
+    "qwen2-swa",
     "qwen3",
+    "qwen3_moe",
+    "smollm3",
     "stories260K",
+]
+
+# Models with another head than the LM head, or none: head_golden_test.cc.
+GOLDEN_HEAD_MODELS = [
+    "llama-regression",
+    "llama-seqcls",
+    "qwen3-embedding",
 ]

@@ -1,10 +1,11 @@
-#include "model/config/config_reader.h"
+#include "model/config/reader/config_reader.h"
 
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,12 +32,21 @@ ConfigReader::ConfigReader(const Json& object, absl::string_view where, absl::St
     : object_(&object), where_(where), status_(status) {}
 
 const Json* ConfigReader::Find(absl::string_view key) const {
+  std::string name(key);
+  const auto it = object_->find(name);
+  read_.insert(std::move(name));
   if (!status_->ok()) return nullptr;
-  const auto it = object_->find(std::string(key));
   return it == object_->end() || it->is_null() ? nullptr : &*it;
 }
 
 bool ConfigReader::Has(absl::string_view key) const { return Find(key) != nullptr; }
+
+bool ConfigReader::IsNull(absl::string_view key) const {
+  const auto it = object_->find(std::string(key));
+  return it != object_->end() && it->is_null();
+}
+
+bool ConfigReader::WasRead(absl::string_view key) const { return read_.find(key) != read_.end(); }
 
 void ConfigReader::FailInvalid(absl::string_view message) {
   if (status_->ok()) *status_ = absl::InvalidArgumentError(absl::StrCat(where_, ": ", message));
@@ -80,19 +90,32 @@ std::optional<int64_t> ConfigReader::OptionalInteger(absl::string_view key, int6
   return CheckedInteger(key, *value, min, max);
 }
 
+double ConfigReader::CheckedNumber(absl::string_view key, const Json& value, double min,
+                                   double max) {
+  if (!value.is_number()) {
+    FailType(key, "a number", value);
+    return min;
+  }
+  const double number = value.get<double>();
+  if (!(number >= min && number <= max)) {
+    FailInvalid(absl::StrCat(key, " must be in ", min, " .. ", max, ", is ", Show(value)));
+    return min;
+  }
+  return number;
+}
+
 std::optional<double> ConfigReader::OptionalNumber(absl::string_view key, double min, double max) {
   const Json* value = Find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_number()) {
-    FailType(key, "a number", *value);
-    return std::nullopt;
-  }
-  const double number = value->get<double>();
-  if (!(number >= min && number <= max)) {
-    FailInvalid(absl::StrCat(key, " must be in ", min, " .. ", max, ", is ", Show(*value)));
-    return std::nullopt;
-  }
-  return number;
+  return CheckedNumber(key, *value, min, max);
+}
+
+double ConfigReader::Number(absl::string_view key, double min, double max, double absent) {
+  return OptionalNumber(key, min, max).value_or(absent);
+}
+
+bool ConfigReader::Bool(absl::string_view key, bool absent) {
+  return OptionalBool(key).value_or(absent);
 }
 
 std::optional<bool> ConfigReader::OptionalBool(absl::string_view key) {
@@ -132,6 +155,18 @@ std::vector<int64_t> ConfigReader::IntegerList(absl::string_view key, int64_t mi
   std::vector<int64_t> list;
   list.reserve(value->size());
   for (const Json& element : *value) list.push_back(CheckedInteger(key, element, min, max));
+  return list;
+}
+
+std::vector<double> ConfigReader::NumberList(absl::string_view key, double min, double max) {
+  const Json* value = Find(key);
+  if (value == nullptr) return {};
+  if (!value->is_array()) {
+    FailType(key, "a list of numbers", *value);
+    return {};
+  }
+  std::vector<double> list;
+  for (const Json& element : *value) list.push_back(CheckedNumber(key, element, min, max));
   return list;
 }
 
