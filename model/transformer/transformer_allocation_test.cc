@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -44,13 +45,15 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace phyllo {
 namespace {
 
-class TransformerAllocationTest : public testing::TestWithParam<Precision> {};
+class TransformerAllocationTest
+    : public testing::TestWithParam<std::tuple<const char*, Precision>> {};
 
 TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
-  if (!SupportsPrecision(GetParam())) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(FindToyModel("Qwen3")));
+  const auto& [model, precision] = GetParam();
+  if (!SupportsPrecision(precision)) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(FindToyModel(model)));
   PHYLLO_ASSERT_OK_AND_ASSIGN(
-      const auto runner, ModelRunner::Load(directory, {.precision = GetParam(), .num_threads = 2}));
+      const auto runner, ModelRunner::Load(directory, {.precision = precision, .num_threads = 2}));
   const int64_t d = runner->transformer().description().hidden_size;
   const int64_t v = runner->vocab_size();
   SequencePages prefilling = runner->NewSequence();
@@ -79,11 +82,14 @@ TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
   EXPECT_EQ(after - before, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, TransformerAllocationTest,
-                         testing::Values(Precision::kF32, Precision::kBf16),
-                         [](const testing::TestParamInfo<Precision>& info) {
-                           return info.param == Precision::kF32 ? "F32" : "Bf16";
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Models, TransformerAllocationTest,
+    testing::Combine(testing::Values("Qwen3", "Qwen3Moe"),
+                     testing::Values(Precision::kF32, Precision::kBf16)),
+    [](const testing::TestParamInfo<TransformerAllocationTest::ParamType>& info) {
+      return std::string(std::get<0>(info.param)) +
+             (std::get<1>(info.param) == Precision::kF32 ? "F32" : "Bf16");
+    });
 
 }  // namespace
 }  // namespace phyllo

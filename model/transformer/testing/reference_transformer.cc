@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "model/base/status_macros.h"
@@ -21,8 +22,8 @@ class Weights {
   Weights(const DecoderDescription& description, const Checkpoint& checkpoint)
       : map_(BuildWeightMap(description)), checkpoint_(checkpoint) {}
 
-  absl::StatusOr<Rows> Matrix(WeightRole role, int64_t layer) const {
-    const WeightSpec* const spec = map_.Find(role, layer);
+  absl::StatusOr<Rows> Matrix(WeightRole role, int64_t layer, int64_t expert = -1) const {
+    const WeightSpec* const spec = map_.Find(role, layer, expert);
     if (spec == nullptr) return Rows();
     PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(*spec, checkpoint_));
     Rows result;
@@ -34,8 +35,8 @@ class Weights {
     return result;
   }
 
-  absl::StatusOr<Vector> Column(WeightRole role, int64_t layer) const {
-    PHYLLO_ASSIGN_OR_RETURN(const Rows rows, Matrix(role, layer));
+  absl::StatusOr<Vector> Column(WeightRole role, int64_t layer, int64_t expert = -1) const {
+    PHYLLO_ASSIGN_OR_RETURN(const Rows rows, Matrix(role, layer, expert));
     Vector result;
     for (const Vector& row : rows) result.push_back(row[0]);
     return result;
@@ -171,6 +172,57 @@ absl::Status AddAttention(const DecoderDescription& description, const Weights& 
   return absl::OkStatus();
 }
 
+// One feed-forward network; `expert` is -1 for that of a layer without experts.
+struct Network {
+  static absl::StatusOr<Network> Load(const FeedForwardDescription& description,
+                                      const Weights& weights, int64_t layer, int64_t expert) {
+    using Role = WeightRole;
+    Network network;
+    network.description = &description;
+    PHYLLO_ASSIGN_OR_RETURN(network.gate, weights.Matrix(Role::kGateProj, layer, expert));
+    PHYLLO_ASSIGN_OR_RETURN(network.gate_bias, weights.Column(Role::kGateProjBias, layer, expert));
+    PHYLLO_ASSIGN_OR_RETURN(network.up, weights.Matrix(Role::kUpProj, layer, expert));
+    PHYLLO_ASSIGN_OR_RETURN(network.up_bias, weights.Column(Role::kUpProjBias, layer, expert));
+    PHYLLO_ASSIGN_OR_RETURN(network.down, weights.Matrix(Role::kDownProj, layer, expert));
+    PHYLLO_ASSIGN_OR_RETURN(network.down_bias, weights.Column(Role::kDownProjBias, layer, expert));
+    return network;
+  }
+
+  Vector Run(const Vector& x) const {
+    Vector inner = Linear(up, up_bias, x);
+    const Vector gates = Linear(gate, gate_bias, x);
+    for (size_t j = 0; j < inner.size(); ++j) {
+      inner[j] = description->gated ? Act(description->activation, gates[j]) * inner[j]
+                                    : Act(description->activation, inner[j]);
+    }
+    return Linear(down, down_bias, inner);
+  }
+
+  const FeedForwardDescription* description = nullptr;  // not null
+  Rows gate, up, down;
+  Vector gate_bias, up_bias, down_bias;
+};
+
+// The weight of every expert, shared ones behind the routed, for a row with these router logits; 0
+// for those that were not chosen.
+Vector ExpertWeights(const ExpertsDescription& experts, const Vector& logits) {
+  double max = -INFINITY, sum = 0, chosen = 0;
+  for (const double logit : logits) max = std::fmax(max, logit);
+  for (const double logit : logits) sum += std::exp(logit - max);
+  Vector weights(logits.size());
+  for (int64_t k = 0; k < experts.num_experts_per_tok; ++k) {
+    size_t best = logits.size();
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (weights[i] == 0 && (best == logits.size() || logits[i] > logits[best])) best = i;
+    }
+    chosen += weights[best] = std::exp(logits[best] - max) / sum;
+  }
+  for (double& weight : weights) weight /= experts.norm_topk_prob ? chosen : 1;
+  weights.resize(logits.size() + experts.num_shared_experts, 1.0);
+  return weights;
+}
+
+// x += feed_forward(norm(x)), row by row.
 absl::Status AddFeedForward(const DecoderDescription& description, const Weights& weights,
                             int64_t layer, Rows& x) {
   const FeedForwardDescription& feed_forward = description.layers[layer].feed_forward;
@@ -178,21 +230,31 @@ absl::Status AddFeedForward(const DecoderDescription& description, const Weights
   PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(Role::kFeedForwardNorm, layer));
   PHYLLO_ASSIGN_OR_RETURN(const Vector norm_bias,
                           weights.Column(Role::kFeedForwardNormBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Rows gate_proj, weights.Matrix(Role::kGateProj, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector gate_bias, weights.Column(Role::kGateProjBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Rows up_proj, weights.Matrix(Role::kUpProj, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector up_bias, weights.Column(Role::kUpProjBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Rows down_proj, weights.Matrix(Role::kDownProj, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector down_bias, weights.Column(Role::kDownProjBias, layer));
+  PHYLLO_ASSIGN_OR_RETURN(const Rows router, weights.Matrix(Role::kRouter, layer));
+  std::vector<Network> networks;
+  const int64_t count =
+      feed_forward.experts.has_value()
+          ? feed_forward.experts->num_experts + feed_forward.experts->num_shared_experts
+          : 1;
+  for (int64_t i = 0; i < count; ++i) {
+    PHYLLO_ASSIGN_OR_RETURN(
+        Network network,
+        Network::Load(feed_forward, weights, layer, feed_forward.experts.has_value() ? i : -1));
+    networks.push_back(std::move(network));
+  }
   for (Vector& row : x) {
     const Vector normed = Norm(description.norm.kind, description.norm.eps, row, norm, norm_bias);
-    Vector inner = Linear(up_proj, up_bias, normed);
-    const Vector gate = Linear(gate_proj, gate_bias, normed);
-    for (size_t j = 0; j < inner.size(); ++j) {
-      inner[j] = feed_forward.gated ? Act(feed_forward.activation, gate[j]) * inner[j]
-                                    : Act(feed_forward.activation, inner[j]);
+    if (!feed_forward.experts.has_value()) {
+      Add(networks[0].Run(normed), row);
+      continue;
     }
-    Add(Linear(down_proj, down_bias, inner), row);
+    const Vector expert_weights = ExpertWeights(*feed_forward.experts, Linear(router, {}, normed));
+    for (size_t i = 0; i < networks.size(); ++i) {
+      if (expert_weights[i] == 0) continue;
+      Vector out = networks[i].Run(normed);
+      for (double& value : out) value *= expert_weights[i];
+      Add(out, row);
+    }
   }
   return absl::OkStatus();
 }

@@ -21,8 +21,9 @@ struct ToyModel {
 inline void PrintTo(const ToyModel& model, std::ostream* out) { *out << model.name; }
 
 // All of them: norms, biases, head norms, tied or not, MHA, GQA, MQA, gated or not, every
-// activation, RoPE types, learned positions. Sizes are odd where they may be; Gpt2Relu has
-// matrices, stored [in, out], of more rows than one task packs.
+// activation, RoPE types, learned positions, experts (with a dense layer among them, shared ones,
+// many and few). Sizes are odd where they may be; Gpt2Relu has matrices, stored [in, out], of more
+// rows than one task packs.
 std::vector<ToyModel> ToyModels();
 
 // The one of that name. Requires that there is one.
