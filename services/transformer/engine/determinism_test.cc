@@ -145,7 +145,9 @@ TEST_P(DeterminismTest, GivesTheSameBitsInBf16) {
   ExpectSameBits(Precision::kBf16);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, DeterminismTest, ::testing::Values("minimind3", "qwen3", "gpt2"));
+INSTANTIATE_TEST_SUITE_P(Models, DeterminismTest,
+                         ::testing::Values("minimind3", "qwen3", "gpt2", "qwen3_moe",
+                                           "mistral-swa"));
 
 }  // namespace
 }  // namespace phyllo
