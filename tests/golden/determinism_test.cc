@@ -170,7 +170,8 @@ std::string CaseName(const testing::TestParamInfo<std::tuple<const char*, Precis
 
 INSTANTIATE_TEST_SUITE_P(Models, DeterminismTest,
                          testing::Combine(testing::Values("gpt2", "qwen3", "llama-gqa",
-                                                          "llama-dynamic"),
+                                                          "llama-dynamic", "mistral-swa",
+                                                          "qwen3_moe", "minimind2-moe"),
                                           testing::Values(Precision::kF32, Precision::kBf16)),
                          CaseName);
 

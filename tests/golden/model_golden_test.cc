@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
+#include "model/config/decoder_description.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
@@ -39,21 +40,46 @@ constexpr int64_t kChunk = 512;
 constexpr double kDefaultBf16ComputeRel = 0.21;
 constexpr double kLeastBf16ComputeRel = 0.035;
 
+// With experts, bf16 has two kinds of error. At most positions the router chooses as in f32, and
+// the error is that of a dense model. Where two experts are nearly as probable, the rounding before
+// the router (which is f32 itself) makes it choose another, and what follows is another function
+// of the input: an error of the size of the logits, which says nothing about the arithmetic.
+// torch's own figure then is of such a position (qwen3_moe: 1.74). So the bound, that of dense
+// models, is for the median position; and this share of the greedy tokens must be the reference's.
+constexpr double kLeastShareOfTokens = 0.75;
+
 struct Case {
   std::string directory;
   std::string config_file;
   Precision precision;
 };
 
-// The largest difference; infinite if one is NaN or the sizes differ.
-double MaxError(absl::Span<const float> got, absl::Span<const float> want) {
-  if (got.size() != want.size()) return INFINITY;
-  double error = 0;
+// The largest difference of each of the rows of `cols` values; infinite if one is NaN or the sizes
+// differ.
+std::vector<double> RowErrors(absl::Span<const float> got, absl::Span<const float> want,
+                              int64_t cols) {
+  if (got.size() != want.size() || got.empty()) return {INFINITY};
+  std::vector<double> errors(got.size() / cols);
   for (size_t i = 0; i < got.size(); ++i) {
+    double& error = errors[i / cols];
     const double difference = std::abs(static_cast<double>(got[i]) - want[i]);
     if (!(difference <= error)) error = std::isnan(difference) ? INFINITY : difference;
   }
-  return error;
+  return errors;
+}
+
+double Largest(const std::vector<double>& errors) {
+  return *std::max_element(errors.begin(), errors.end());
+}
+
+double Median(std::vector<double> errors) {
+  std::sort(errors.begin(), errors.end());
+  return errors[errors.size() / 2];
+}
+
+// The largest difference; infinite if one is NaN or the sizes differ.
+double MaxError(absl::Span<const float> got, absl::Span<const float> want) {
+  return Largest(RowErrors(got, want, 1));
 }
 
 double StandardDeviation(absl::Span<const float> values) {
@@ -74,7 +100,9 @@ double LogProbability(absl::Span<const float> logits, int64_t id) {
 // Loads the model of a case and keeps what the comparisons share.
 class ModelGoldenTest : public testing::Test {
  public:
-  explicit ModelGoldenTest(const Case& golden_case) : case_(golden_case) {}
+  // `measured` is what the test compares: "output" or "hidden".
+  ModelGoldenTest(const Case& golden_case, std::string measured)
+      : case_(golden_case), measured_(std::move(measured)) {}
 
   void SetUp() override {
     if (!SupportsPrecision(case_.precision)) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
@@ -82,16 +110,33 @@ class ModelGoldenTest : public testing::Test {
     PHYLLO_ASSERT_OK_AND_ASSIGN(
         runner_, ModelRunner::Load(case_.directory, {.precision = case_.precision,
                                                      .config_file = case_.config_file}));
-    const double bf16_compute_rel =
-        golden_->bf16_compute_rel() > 0
-            ? std::max(golden_->bf16_compute_rel(), kLeastBf16ComputeRel)
-            : kDefaultBf16ComputeRel;
+    routing_may_flip_ =
+        case_.precision == Precision::kBf16 && HasExperts(runner_->transformer().description());
     const double relative =
-        case_.precision == Precision::kF32 ? golden_->tolerance_rel() : bf16_compute_rel;
+        case_.precision == Precision::kF32 ? golden_->tolerance_rel() : Bf16ComputeRel();
     logit_bound_ = relative * golden_->logits_std();
   }
 
+  // What tests/golden/table.py makes docs/goldens.md of.
+  void TearDown() override {
+    if (runner_ == nullptr) return;
+    RecordProperty("golden", std::filesystem::path(case_.directory).filename().string());
+    RecordProperty("precision", case_.precision == Precision::kF32 ? "f32" : "bf16");
+    RecordProperty("instruction_set", InstructionSetName());
+    RecordProperty(absl::StrCat(measured_, "_error"), absl::StrCat(worst_error_));
+    RecordProperty(absl::StrCat(measured_, "_bound"), absl::StrCat(worst_bound_));
+    if (token_count_ == 0) return;
+    RecordProperty("tokens", absl::StrCat(token_count_));
+    RecordProperty("tokens_matched", absl::StrCat(matched_token_count_));
+  }
+
  protected:
+  // The error that the bounds are for: the largest or, where the router may choose otherwise, that
+  // of the median position.
+  double Judge(const std::vector<double>& errors) const {
+    return routing_may_flip_ ? Median(errors) : Largest(errors);
+  }
+
   // Prints the comparison and expects error <= bound, both in units of `unit`.
   void ExpectWithin(const std::string& what, double error, double bound, double unit) {
     std::printf("%-28s %-14s %-4s %-22s error %.2e of %.2e (%5.1f %%)\n",
@@ -99,6 +144,10 @@ class ModelGoldenTest : public testing::Test {
                 case_.config_file.c_str(), case_.precision == Precision::kF32 ? "f32" : "bf16",
                 what.c_str(), error / unit, bound / unit, 100 * error / bound);
     EXPECT_LE(error, bound) << what;
+    if (worst_bound_ == 0 || error / bound > worst_error_ / worst_bound_) {
+      worst_error_ = error / unit;
+      worst_bound_ = bound / unit;
+    }
   }
 
   // Logits of one position of a run over `length` positions.
@@ -106,40 +155,44 @@ class ModelGoldenTest : public testing::Test {
     return logits.subspan(position * runner_->vocab_size(), runner_->vocab_size());
   }
 
-  // Prefills the prompt, compares what the golden file holds of its logits. Returns the largest
-  // error of a logit.
+  // Prefills the prompt, compares what the golden file holds of its logits. Returns the error of a
+  // logit.
   void ComparePrompt(const std::string& prompt, SequencePages& pages, std::vector<float>& logits,
                      double& logit_error) {
     const std::vector<int32_t> ids = golden_->Ids(prompt + ".input_ids");
     ASSERT_FALSE(ids.empty());
     PHYLLO_ASSERT_OK_AND_ASSIGN(logits, runner_->Prefill(pages, ids, kChunk));
     if (golden_->Has(prompt + ".logits")) {
-      logit_error = MaxError(logits, golden_->Floats(prompt + ".logits"));
+      logit_error =
+          Judge(RowErrors(logits, golden_->Floats(prompt + ".logits"), runner_->vocab_size()));
     } else {
       logit_error =
           MaxError(Position(logits, ids.size() - 1), golden_->Floats(prompt + ".logits_last"));
     }
-    ExpectWithin(prompt + " logits", logit_error, logit_bound_, golden_->logits_std());
+    // Of a single position there is no median; the log-probabilities cover it.
+    if (golden_->Has(prompt + ".logits") || !routing_may_flip_)
+      ExpectWithin(prompt + " logits", logit_error, logit_bound_, golden_->logits_std());
 
     // The error of a log-probability is at most that of its logit plus that of the log-sum-exp.
     std::vector<float> logprobs;
     for (size_t t = 0; t + 1 < ids.size(); ++t)
       logprobs.push_back(LogProbability(Position(logits, t), ids[t + 1]));
+    if (logprobs.empty()) return;
     ExpectWithin(prompt + " prompt_logprobs",
-                 MaxError(logprobs, golden_->Floats(prompt + ".prompt_logprobs")), 2 * logit_bound_,
-                 golden_->logits_std());
+                 Judge(RowErrors(logprobs, golden_->Floats(prompt + ".prompt_logprobs"), 1)),
+                 2 * logit_bound_, golden_->logits_std());
   }
 
   // What the golden logits have as the largest is the largest here, or nearer to it than the noise.
   void CompareArgmax(const std::string& prompt, absl::Span<const float> logits) {
     const std::vector<int32_t> argmax = golden_->Ids(prompt + ".argmax");
     ASSERT_EQ(argmax.size() * runner_->vocab_size(), logits.size());
-    double error = 0;
+    std::vector<double> errors;
     for (size_t t = 0; t < argmax.size(); ++t) {
       const absl::Span<const float> row = Position(logits, t);
-      error = std::max<double>(error, row[ArgmaxOf(row)] - row[argmax[t]]);
+      errors.push_back(row[ArgmaxOf(row)] - row[argmax[t]]);
     }
-    ExpectWithin(prompt + " argmax", error, 2 * logit_bound_, golden_->logits_std());
+    ExpectWithin(prompt + " argmax", Judge(errors), 2 * logit_bound_, golden_->logits_std());
   }
 
   // Continues after the prompt along the golden ids. Every id must be the largest logit wherever
@@ -158,7 +211,7 @@ class ModelGoldenTest : public testing::Test {
       const int64_t id = ArgmaxOf(logits);
       identical += id == ids[i];
       decided += margins[i] > noise;
-      if (margins[i] > noise) {
+      if (margins[i] > noise && !routing_may_flip_) {
         EXPECT_EQ(id, ids[i]) << prompt << " step " << i << " margin " << margins[i];
       }
       logprobs.push_back(LogProbability(logits, ids[i]));
@@ -170,20 +223,49 @@ class ModelGoldenTest : public testing::Test {
       PHYLLO_ASSERT_OK_AND_ASSIGN(logits, runner_->Step({chunk}));
     }
     ExpectWithin(absl::StrCat(prompt, " greedy ", identical, "/", ids.size(), " (", decided, ")"),
-                 MaxError(logprobs, golden_->Floats(prompt + ".greedy.logprobs")), 2 * logit_bound_,
-                 golden_->logits_std());
+                 Judge(RowErrors(logprobs, golden_->Floats(prompt + ".greedy.logprobs"), 1)),
+                 2 * logit_bound_, golden_->logits_std());
+    token_count_ += static_cast<int64_t>(ids.size());
+    matched_token_count_ += identical;
+    if (routing_may_flip_) {
+      EXPECT_GE(static_cast<double>(identical),
+                kLeastShareOfTokens * static_cast<double>(ids.size()))
+          << prompt;
+    }
     EXPECT_GT(decided, 0) << "the margins are all below the noise: nothing was tested";
   }
 
   const Case case_;
   std::unique_ptr<GoldenModel> golden_;
   std::unique_ptr<ModelRunner> runner_;
+  bool routing_may_flip_ = false;
   double logit_bound_ = 0;
+
+ private:
+  static bool HasExperts(const DecoderDescription& description) {
+    return std::any_of(
+        description.layers.begin(), description.layers.end(),
+        [](const LayerDescription& layer) { return layer.feed_forward.experts.has_value(); });
+  }
+
+  double Bf16ComputeRel() const {
+    const double own = golden_->bf16_compute_rel();
+    if (own == 0) return kDefaultBf16ComputeRel;
+    return std::max(routing_may_flip_ ? std::min(own, kDefaultBf16ComputeRel) : own,
+                    kLeastBf16ComputeRel);
+  }
+
+  const std::string measured_;
+  // The error that is the largest part of its bound; relative.
+  double worst_error_ = 0;
+  double worst_bound_ = 0;
+  int64_t token_count_ = 0;
+  int64_t matched_token_count_ = 0;
 };
 
 class PromptTest : public ModelGoldenTest {
  public:
-  using ModelGoldenTest::ModelGoldenTest;
+  explicit PromptTest(const Case& golden_case) : ModelGoldenTest(golden_case, "output") {}
 
   void TestBody() override {
     double worst_error = 0;
@@ -203,7 +285,7 @@ class PromptTest : public ModelGoldenTest {
 
 class HiddenStatesTest : public ModelGoldenTest {
  public:
-  using ModelGoldenTest::ModelGoldenTest;
+  explicit HiddenStatesTest(const Case& golden_case) : ModelGoldenTest(golden_case, "hidden") {}
 
   void TestBody() override {
     int64_t compared = 0;
