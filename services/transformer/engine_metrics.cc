@@ -100,14 +100,12 @@ void EngineMetrics::AddGauges(const Engine& engine) {
   add("phyllo_outstanding_prefill_tokens", "Prompt tokens still to be computed.",
       [](const EngineStats& stats) { return stats.outstanding_prefill_tokens; });
   add("phyllo_kv_pages_used", "KV pages in use.",
-      [](const EngineStats& stats) { return stats.used_page_count; });
+      [](const EngineStats& stats) { return stats.pages.used_count; });
   add("phyllo_kv_pages_total", "KV pages.",
-      [](const EngineStats& stats) { return stats.total_page_count; });
-  add("phyllo_kv_cache_usage_ratio", "KV pages in use, of all: 0 to 1.",
-      [](const EngineStats& stats) {
-        return static_cast<double>(stats.used_page_count) /
-               static_cast<double>(stats.total_page_count);
-      });
+      [](const EngineStats& stats) { return stats.pages.total_count; });
+  add("phyllo_kv_cache_usage_ratio",
+      "KV pages in use, of all: 0 to 1; of the group of layers with the smallest part free.",
+      [](const EngineStats& stats) { return stats.pages.ratio; });
   add("phyllo_not_finite_sequences", "Sequences ended because of logits that are not finite.",
       [](const EngineStats& stats) { return stats.not_finite_count; });
 }

@@ -4,14 +4,18 @@
 #include <cstdint>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/memory_mapped_file.h"
 #include "model/heads/pooling_config.h"
+#include "model/kv_cache/layer_groups.h"
+#include "model/kv_cache/page_split.h"
 #include "model/tensor/dtype.h"
 #include "model/transformer/instruction_set.h"
+#include "model/transformer/layer_groups_of.h"
 
 namespace phyllo {
 namespace {
@@ -25,14 +29,6 @@ bool IsOf16BitTypes(const Checkpoint& checkpoint) {
                      [](const TensorView& tensor) { return ByteSize(tensor.dtype) == 2; });
 }
 
-// Bytes of keys and values of one token in all layers.
-int64_t KvBytesPerToken(const DecoderDescription& description, Precision precision) {
-  int64_t elements = 0;
-  for (const LayerDescription& layer : description.layers)
-    elements += 2 * layer.attention.num_key_value_heads * layer.attention.head_dim;
-  return elements * BytesPerElement(precision);
-}
-
 // Bytes of all tensors once packed.
 int64_t PackedBytes(const Checkpoint& checkpoint, Precision precision) {
   int64_t elements = 0;
@@ -40,9 +36,17 @@ int64_t PackedBytes(const Checkpoint& checkpoint, Precision precision) {
   return elements * BytesPerElement(precision);
 }
 
-absl::StatusOr<int64_t> PageCount(const LocalStepModelOptions& options,
-                                  int64_t max_position_embeddings, int64_t weight_bytes,
-                                  int64_t page_bytes) {
+// Pages of each group of layers.
+absl::StatusOr<std::vector<int64_t>> PageCounts(const LocalStepModelOptions& options,
+                                                const DecoderDescription& description,
+                                                int64_t weight_bytes, Precision precision) {
+  const AttentionDescription& attention = description.layers[0].attention;
+  const int64_t layer_page_bytes =
+      KvCache::PageStride({.num_key_value_heads = attention.num_key_value_heads,
+                           .head_dim = attention.head_dim,
+                           .page_size = options.page_size,
+                           .precision = precision});
+  const int64_t page_bytes = description.num_hidden_layers() * layer_page_bytes;
   const int64_t cache_bytes =
       options.kv_cache_bytes.value_or((options.memory_bytes - weight_bytes) / 2);
   if (cache_bytes < page_bytes) {
@@ -50,10 +54,14 @@ absl::StatusOr<int64_t> PageCount(const LocalStepModelOptions& options,
         "the KV cache may take ", std::max<int64_t>(cache_bytes, 0), " bytes beside ", weight_bytes,
         " bytes of weights; one page of ", options.page_size, " tokens takes ", page_bytes));
   }
-  const int64_t pages_per_sequence =
-      (options.max_sequence_length.value_or(max_position_embeddings) + options.page_size - 1) /
-      options.page_size;
-  return std::min(cache_bytes / page_bytes, options.max_sequences * pages_per_sequence);
+  PHYLLO_ASSIGN_OR_RETURN(const KvLayerGroups groups,
+                          LayerGroupsOf(description, 0, description.num_hidden_layers()));
+  return SplitKvPages(groups, {.layer_page_count = cache_bytes / layer_page_bytes,
+                               .page_size = options.page_size,
+                               .max_sequence_length = options.max_sequence_length.value_or(
+                                   description.max_position_embeddings),
+                               .max_sequences = options.max_sequences,
+                               .max_rows = options.max_rows});
 }
 
 }  // namespace
@@ -84,10 +92,9 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
   const bool bf16 = SupportsPrecision(Precision::kBf16) && IsOf16BitTypes(*model->checkpoint_);
   model->precision_ = options.precision.value_or(bf16 ? Precision::kBf16 : Precision::kF32);
   PHYLLO_ASSIGN_OR_RETURN(
-      const int64_t page_count,
-      PageCount(options, model->config_.decoder.max_position_embeddings,
-                PackedBytes(*model->checkpoint_, model->precision_),
-                options.page_size * KvBytesPerToken(model->description_, model->precision_)));
+      std::vector<int64_t> page_counts,
+      PageCounts(options, model->description_, PackedBytes(*model->checkpoint_, model->precision_),
+                 model->precision_));
   PHYLLO_ASSIGN_OR_RETURN(
       model->transformer_,
       Transformer::Load(model->config_, *model->checkpoint_, *model->thread_pool_,
@@ -95,7 +102,7 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
                          .max_rows = options.max_rows,
                          .max_logits_rows = options.max_logits_rows,
                          .page_size = options.page_size,
-                         .kv_page_count = page_count,
+                         .kv_page_counts = std::move(page_counts),
                          .progress = options.progress}));
   model->sizes_ = {.hidden_size = model->description_.hidden_size,
                    .vocab_size = model->description_.vocab_size,

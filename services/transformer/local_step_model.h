@@ -42,7 +42,7 @@ struct LocalStepModelOptions {
   int64_t memory_bytes =
       0;  // that weights and KV cache may take together; read where kv_cache_bytes is absent
   // The cache has no more pages than max_sequences sequences of max_sequence_length (absent:
-  // max_position_embeddings) tokens need.
+  // max_position_embeddings) tokens need; page_split.h says how groups of layers share it.
   int64_t max_sequences = 64;
   std::optional<int64_t> max_sequence_length = std::nullopt;
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress =

@@ -180,7 +180,7 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
   process.logger().Info("model ready",
                         {{"precision", server_info.precision()},
                          {"instruction_set", server_info.instruction_set()},
-                         {"kv_pages", model->page_groups()[0].allocator->page_count()},
+                         {"kv_pages", engine->stats().pages.total_count},
                          {"kv_bytes_per_token", model->kv_bytes_per_token()},
                          {"max_sequence_length", engine->limits().max_sequence_length}});
 

@@ -43,8 +43,8 @@ grpc::ServerUnaryReactor* TransformerServiceImpl::GetLoad(
   response->set_running_sequence_count(stats.running_count);
   response->set_waiting_sequence_count(stats.waiting_count);
   response->set_outstanding_prefill_token_count(stats.outstanding_prefill_tokens);
-  response->set_used_page_count(stats.used_page_count);
-  response->set_total_page_count(stats.total_page_count);
+  response->set_used_page_count(stats.pages.used_count);
+  response->set_total_page_count(stats.pages.total_count);
   response->set_draining(stats.draining);
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);

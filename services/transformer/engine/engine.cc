@@ -38,7 +38,7 @@ absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(StepModel& model, EngineOptions options) {
   const StepModelSizes& sizes = model.sizes();
   PHYLLO_RETURN_IF_ERROR(ValidateEngineOptions(options, sizes));
-  const int64_t cache_tokens = model.page_groups()[0].allocator->page_count() * sizes.page_size;
+  const int64_t cache_tokens = LongestSequence(model);
   SequenceLimits limits = {
       .vocab_size = sizes.vocab_size,
       .max_sequence_length = std::min(
@@ -58,11 +58,12 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
       scheduler_({.max_rows = model.sizes().max_rows,
                   .max_prefill_rows = options_.max_prefill_rows,
                   .max_sequences = options_.max_sequences,
-                  .page_size = model.sizes().page_size}),
+                  .page_size = model.sizes().page_size,
+                  .groups = SchedulerGroupsOf(model)}),
       batch_(model) {
   for (int worker = 0; worker < model.num_threads(); ++worker)
     samplers_.emplace_back(model.sizes().vocab_size);
-  totals_.total_page_count = model.page_groups()[0].allocator->page_count();
+  totals_.pages = UsageOf(model);
   stats_ = totals_;
 }
 
@@ -232,8 +233,7 @@ const StepPlan& Engine::Plan() {
   for (const auto& sequence : sequences_) {
     if (!sequence->finished) snapshots_.push_back(sequence->Snapshot());
   }
-  const StepPlan& plan =
-      scheduler_.PlanStep(snapshots_, model_.page_groups()[0].allocator->free_count());
+  const StepPlan& plan = scheduler_.PlanStep(snapshots_, FreePageCounts(model_));
   for (const SequenceId id : plan.preempted) by_id_.at(id)->Preempt();
   totals_.preemption_count += static_cast<int64_t>(plan.preempted.size());
   for (const SequenceId id : plan.admitted) {
@@ -328,6 +328,7 @@ void Engine::AfterStep(Sequence& sequence, int64_t row_count, const absl::Status
     return;
   }
   sequence.computed_count += row_count;
+  sequence.pages.ReleaseBefore(sequence.computed_count);
   if (std::exchange(sequence.sampled, false)) {
     if (!sequence.first_token_time) sequence.first_token_time = now;
     sequence.last_token_time = now;
@@ -386,8 +387,7 @@ void Engine::Publish(std::optional<absl::Time> step_started_time) {
     const int64_t missing = sequence->tokens_to_compute() - sequence->computed_count;
     if (missing > 1) totals_.outstanding_prefill_tokens += missing;
   }
-  totals_.used_page_count =
-      totals_.total_page_count - model_.page_groups()[0].allocator->free_count();
+  totals_.pages = UsageOf(model_);
   totals_.step_started_time = step_started_time;
   absl::MutexLock lock(&mutex_);
   stats_ = totals_;

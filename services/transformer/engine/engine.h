@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "model/sampling/sampler.h"
 #include "services/transformer/engine/engine_options.h"
+#include "services/transformer/engine/page_pools.h"
 #include "services/transformer/engine/scheduler.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
@@ -33,8 +34,7 @@ struct EngineStats {
   int64_t running_count = 0;
   int64_t waiting_count = 0;  // preempted ones included
   int64_t outstanding_prefill_tokens = 0;
-  int64_t used_page_count = 0;
-  int64_t total_page_count = 0;
+  PageUsage pages;
   int64_t step_count = 0;
   int64_t preemption_count = 0;
   int64_t not_finite_count = 0;  // sequences ended because of logits that are not finite

@@ -345,8 +345,8 @@ TEST(EngineTest, StatsShowTheLoad) {
   EXPECT_EQ(stats.running_count, 1);
   EXPECT_EQ(stats.waiting_count, 1);
   EXPECT_EQ(stats.outstanding_prefill_tokens, 22);
-  EXPECT_EQ(stats.used_page_count, 2);
-  EXPECT_EQ(stats.total_page_count, 100);
+  EXPECT_EQ(stats.pages.used_count, 2);
+  EXPECT_EQ(stats.pages.total_count, 100);
   EXPECT_EQ(stats.step_count, 1);
 }
 

@@ -1,18 +1,20 @@
 // Invariants within one PlanStep:
-// - free_page_count_ counts the pages that neither a snapshot nor a grant holds; it never goes
-// below zero.
+// - free_page_counts_ counts the pages of each group that neither a snapshot nor a grant holds;
+// they never go below zero.
 // - A preempted sequence has no rows and is not admitted again in the same step.
 #include "services/transformer/engine/scheduler.h"
 
 #include <algorithm>
 #include <cstdint>
 
+#include "model/kv_cache/layer_groups.h"
+
 namespace phyllo {
 
 const StepPlan& Scheduler::PlanStep(absl::Span<const SequenceSnapshot> sequences,
-                                    int64_t free_page_count) {
+                                    const PageCounts& free_page_counts) {
   sequences_ = sequences;
-  free_page_count_ = free_page_count;
+  free_page_counts_ = free_page_counts;
   rows_left_ = options_.max_rows;
   prefill_rows_left_ = options_.max_prefill_rows;
   grants_.assign(sequences.size(), Grant{});
@@ -38,21 +40,35 @@ const StepPlan& Scheduler::PlanStep(absl::Span<const SequenceSnapshot> sequences
   return plan_;
 }
 
+int64_t Scheduler::LeastFreePageCount() const {
+  return *std::min_element(free_page_counts_.begin(), free_page_counts_.begin() + group_count());
+}
+
+int64_t Scheduler::PagesToCome(int64_t index, int64_t group) const {
+  const SequenceSnapshot& sequence = sequences_[index];
+  const SchedulerGroup& pool = options_.groups[group];
+  const int64_t most = std::min(MostHeldPages(pool.window, sequence.token_count,
+                                              options_.max_prefill_rows, options_.page_size),
+                                pool.page_count);
+  return std::max<int64_t>(0, most - sequence.held[group] - grants_[index].new_page_count);
+}
+
 void Scheduler::GrantRows(int64_t index, int64_t row_count) {
   const SequenceSnapshot& sequence = sequences_[index];
   int64_t rows = std::min(row_count, rows_left_);
   if (rows <= 0) return;
-  while (PagesFor(sequence.computed_count + rows) - sequence.page_count > free_page_count_ &&
+  while (PagesFor(sequence.computed_count + rows) - sequence.page_count > LeastFreePageCount() &&
          PreemptAfter(index)) {
   }
-  rows = std::min(rows, (sequence.page_count + free_page_count_) * options_.page_size -
+  rows = std::min(rows, (sequence.page_count + LeastFreePageCount()) * options_.page_size -
                             sequence.computed_count);
   if (rows <= 0) return;
   Grant& grant = grants_[index];
   grant.row_count = rows;
   grant.new_page_count =
       std::max<int64_t>(0, PagesFor(sequence.computed_count + rows) - sequence.page_count);
-  free_page_count_ -= grant.new_page_count;
+  for (int64_t group = 0; group < group_count(); ++group)
+    free_page_counts_[group] -= grant.new_page_count;
   rows_left_ -= rows;
   if (sequence.token_count - sequence.computed_count > 1) prefill_rows_left_ -= rows;
 }
@@ -60,41 +76,50 @@ void Scheduler::GrantRows(int64_t index, int64_t row_count) {
 bool Scheduler::PreemptAfter(int64_t index) {
   for (int64_t i = static_cast<int64_t>(sequences_.size()) - 1; i > index; --i) {
     Grant& grant = grants_[i];
-    const int64_t pages = sequences_[i].page_count + grant.new_page_count;
-    if (!grant.running || pages == 0) continue;
-    free_page_count_ += pages;
+    const SequenceSnapshot& sequence = sequences_[i];
+    // Pages that several hold come free with the last of them, in a later step.
+    if (!grant.running || sequence.page_count + grant.new_page_count == 0) continue;
+    for (int64_t group = 0; group < group_count(); ++group)
+      free_page_counts_[group] += sequence.sole[group] + grant.new_page_count;
     rows_left_ += grant.row_count;
-    if (sequences_[i].token_count - sequences_[i].computed_count > 1)
-      prefill_rows_left_ += grant.row_count;
+    if (sequence.token_count - sequence.computed_count > 1) prefill_rows_left_ += grant.row_count;
     grant = Grant{.preempted = true};
-    plan_.preempted.push_back(sequences_[i].id);
+    plan_.preempted.push_back(sequence.id);
     return true;
   }
   return false;
 }
 
+bool Scheduler::Fits(int64_t index, const PageCounts& promised, int64_t growth) const {
+  for (int64_t group = 0; group < group_count(); ++group) {
+    const int64_t needed = sequences_[index].sole[group] + PagesToCome(index, group);
+    if (needed + promised[group] + growth > free_page_counts_[group]) return false;
+  }
+  return true;
+}
+
 void Scheduler::AdmitWaiting() {
   const auto size = static_cast<int64_t>(sequences_.size());
   int64_t running_count = 0;
-  int64_t promised_page_count =
-      0;  // running sequences will take these for tokens they already have
-  for (int64_t i = 0; i < size; ++i) {
-    if (!grants_[i].running) continue;
+  PageCounts promised = {};  // running sequences will take these for tokens they already have
+  const auto promise = [&](int64_t index) {
     ++running_count;
-    const int64_t held = sequences_[i].page_count + grants_[i].new_page_count;
-    promised_page_count += std::max<int64_t>(0, PagesFor(sequences_[i].token_count) - held);
+    for (int64_t group = 0; group < group_count(); ++group)
+      promised[group] += PagesToCome(index, group);
+  };
+  for (int64_t i = 0; i < size; ++i) {
+    if (grants_[i].running) promise(i);
   }
   for (int64_t i = 0; i < size && running_count < options_.max_sequences; ++i) {
     if (grants_[i].running) continue;
-    const int64_t needed = PagesFor(sequences_[i].token_count);
-    const int64_t growth = running_count;
-    if (needed + promised_page_count + growth > free_page_count_) return;
+    if (!Fits(i, promised, /*growth=*/running_count)) return;
     grants_[i].running = true;
     plan_.admitted.push_back(sequences_[i].id);
-    ++running_count;
+    for (int64_t group = 0; group < group_count(); ++group)
+      free_page_counts_[group] -= sequences_[i].sole[group];
     const int64_t ready = sequences_[i].ready_count - sequences_[i].computed_count;
     GrantRows(i, std::min(ready, prefill_rows_left_));
-    promised_page_count += needed - grants_[i].new_page_count;
+    promise(i);
   }
 }
 

@@ -1,14 +1,17 @@
 // Which rows the next step computes. Policy only: a function of a snapshot, without threads, clocks
 // or tensors.
 //   Scheduler scheduler(options);
-//   const StepPlan& plan = scheduler.PlanStep(snapshots, allocator.free_count());
+//   const StepPlan& plan = scheduler.PlanStep(snapshots, free_page_counts);
 #ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULER_H_
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULER_H_
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "services/transformer/engine/page_counts.h"
 
 namespace phyllo {
 
@@ -20,10 +23,21 @@ using SequenceId = int64_t;
 struct SequenceSnapshot {
   SequenceId id = 0;
   bool running = false;        // has a place in the batch; otherwise it waits (new, or preempted)
-  int64_t computed_count = 0;  // tokens whose keys and values are in its pages
+  int64_t computed_count = 0;  // tokens whose keys and values are in its pages, or in pages that it
+                               // finds in the prefix cache when it is admitted
   int64_t ready_count = 0;     // tokens whose input rows are at hand
   int64_t token_count = 0;     // tokens to compute before the next one can be sampled
-  int64_t page_count = 0;      // pages held
+  int64_t page_count = 0;      // length of its page tables, pages that were given back included
+  PageCounts held =
+      {};  // pages of each group that it holds, or will hold as soon as it is admitted
+  PageCounts sole = {};  // of them, those that are free again when it loses them; of a sequence
+                         // that waits, those that are taken from the free ones when it is admitted
+};
+
+// What the scheduler knows of a group of layers.
+struct SchedulerGroup {
+  std::optional<int64_t> window = std::nullopt;  // of the layers; absent = they read all pages
+  int64_t page_count = 0;                        // of the pool
 };
 
 struct SchedulerOptions {
@@ -32,6 +46,7 @@ struct SchedulerOptions {
                                    // sequences wait for their next token
   int64_t max_sequences = 64;      // sequences with a place in the batch, >= 1
   int64_t page_size = 64;          // tokens of a KV page, >= 1
+  std::vector<SchedulerGroup> groups = {};  // at least one
 };
 
 // Rows [computed_count, computed_count + row_count) of a sequence.
@@ -52,25 +67,29 @@ struct StepPlan {
 //  1. Decode first: every running sequence that lacks one row gets it.
 //  2. Then prompts, in order of service, within max_prefill_rows and max_rows; a long prompt takes
 //  several steps.
-//  3. Then waiting sequences get a place, in order of service without overtaking, if the pages of
-//  all their tokens are free beyond what
-//     running sequences will still take for theirs and one page of growth for each of those.
-//  4. When pages run out, the sequence that is served last loses its pages and waits; who is last
-//  himself stalls. The first in order of service
-//     can always go on, provided every sequence alone fits in the cache: that is the caller's duty.
+//  3. Then waiting sequences get a place, in order of service without overtaking, if in every group
+//     the pages that they will hold at their largest are free beyond what running sequences will
+//     still take for theirs and one page of growth for each of those.
+//  4. When pages run out in a group, the sequence that is served last loses its pages and waits;
+//  who
+//     is last himself stalls. The first in order of service can always go on, provided every
+//     sequence alone fits in the cache: that is the caller's duty.
+// Before a sequence's rows are computed it gives back the pages that its windows have left; a step
+// thus adds as many pages in every group as the page tables get longer.
 // Keeps only scratch between calls. Thread-compatible.
 class Scheduler {
  public:
-  explicit Scheduler(const SchedulerOptions& options) : options_(options) {}
+  explicit Scheduler(SchedulerOptions options) : options_(std::move(options)) {}
 
   // `sequences` in order of service (the earliest arrival first, or by priority). The plan is valid
   // until the next call.
-  const StepPlan& PlanStep(absl::Span<const SequenceSnapshot> sequences, int64_t free_page_count);
+  const StepPlan& PlanStep(absl::Span<const SequenceSnapshot> sequences,
+                           const PageCounts& free_page_counts);
 
  private:
   struct Grant {
     int64_t row_count = 0;
-    int64_t new_page_count = 0;
+    int64_t new_page_count = 0;  // in each group
     bool running = false;
     bool preempted = false;
   };
@@ -78,6 +97,13 @@ class Scheduler {
   int64_t PagesFor(int64_t token_count) const {
     return (token_count + options_.page_size - 1) / options_.page_size;
   }
+  int64_t group_count() const { return static_cast<int64_t>(options_.groups.size()); }
+  int64_t LeastFreePageCount() const;
+  // Pages of the group that the sequence will still take until all its tokens are computed.
+  int64_t PagesToCome(int64_t index, int64_t group) const;
+  // Whether a waiting sequence can take its pages without touching what `promised` others will
+  // take.
+  bool Fits(int64_t index, const PageCounts& promised, int64_t growth) const;
   // Gives sequence `index` up to `row_count` rows and the pages they need.
   void GrantRows(int64_t index, int64_t row_count);
   // Takes the pages of the running sequence served last, if it is served after `index`.
@@ -90,7 +116,7 @@ class Scheduler {
   // Scratch of one call.
   absl::Span<const SequenceSnapshot> sequences_;
   std::vector<Grant> grants_;  // [sequences]
-  int64_t free_page_count_ = 0;
+  PageCounts free_page_counts_ = {};
   int64_t rows_left_ = 0;
   int64_t prefill_rows_left_ = 0;
 };

@@ -19,8 +19,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr SchedulerOptions kOptions = {
-    .max_rows = 10, .max_prefill_rows = 8, .max_sequences = 4, .page_size = 4};
+// A pool of one group; as large as no test can use up.
+std::vector<SchedulerGroup> OneGroup() { return {{.page_count = 100}}; }
+
+const SchedulerOptions kOptions = {.max_rows = 10,
+                                   .max_prefill_rows = 8,
+                                   .max_sequences = 4,
+                                   .page_size = 4,
+                                   .groups = OneGroup()};
 
 // A running sequence whose next row is that of its last sampled token.
 SequenceSnapshot Decoding(SequenceId id, int64_t computed, int64_t pages) {
@@ -29,7 +35,9 @@ SequenceSnapshot Decoding(SequenceId id, int64_t computed, int64_t pages) {
           .computed_count = computed,
           .ready_count = computed + 1,
           .token_count = computed + 1,
-          .page_count = pages};
+          .page_count = pages,
+          .held = {pages},
+          .sole = {pages}};
 }
 
 SequenceSnapshot Prefilling(SequenceId id, int64_t computed, int64_t tokens, int64_t pages) {
@@ -38,7 +46,9 @@ SequenceSnapshot Prefilling(SequenceId id, int64_t computed, int64_t tokens, int
           .computed_count = computed,
           .ready_count = tokens,
           .token_count = tokens,
-          .page_count = pages};
+          .page_count = pages,
+          .held = {pages},
+          .sole = {pages}};
 }
 
 SequenceSnapshot Waiting(SequenceId id, int64_t tokens) {
@@ -46,21 +56,25 @@ SequenceSnapshot Waiting(SequenceId id, int64_t tokens) {
 }
 
 TEST(SchedulerTest, GivesDecodeItsRowsBeforeEarlierPrompts) {
-  Scheduler scheduler({.max_rows = 4, .max_prefill_rows = 4, .max_sequences = 4, .page_size = 4});
+  Scheduler scheduler({.max_rows = 4,
+                       .max_prefill_rows = 4,
+                       .max_sequences = 4,
+                       .page_size = 4,
+                       .groups = OneGroup()});
   const StepPlan& plan =
-      scheduler.PlanStep({Prefilling(1, 0, 20, 0), Decoding(2, 5, 2), Decoding(3, 6, 2)}, 10);
+      scheduler.PlanStep({Prefilling(1, 0, 20, 0), Decoding(2, 5, 2), Decoding(3, 6, 2)}, {10});
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 2}, PlannedSlice{2, 1}, PlannedSlice{3, 1}));
 }
 
 TEST(SchedulerTest, CutsPromptsToTheBudget) {
   Scheduler scheduler(kOptions);
-  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Prefilling(2, 0, 20, 0)}, 20).slices,
+  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Prefilling(2, 0, 20, 0)}, {20}).slices,
               ElementsAre(PlannedSlice{1, 8}));
 }
 
 TEST(SchedulerTest, FillsTheBudgetFromTheNextPrompt) {
   Scheduler scheduler(kOptions);
-  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 15, 20, 4), Prefilling(2, 0, 20, 0)}, 20).slices,
+  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 15, 20, 4), Prefilling(2, 0, 20, 0)}, {20}).slices,
               ElementsAre(PlannedSlice{1, 5}, PlannedSlice{2, 3}));
 }
 
@@ -68,15 +82,19 @@ TEST(SchedulerTest, PlansOnlyRowsThatAreAtHand) {
   Scheduler scheduler(kOptions);
   SequenceSnapshot sequence = Prefilling(1, 4, 20, 1);
   sequence.ready_count = 7;
-  EXPECT_THAT(scheduler.PlanStep({sequence}, 20).slices, ElementsAre(PlannedSlice{1, 3}));
+  EXPECT_THAT(scheduler.PlanStep({sequence}, {20}).slices, ElementsAre(PlannedSlice{1, 3}));
   sequence.ready_count = 4;
-  EXPECT_THAT(scheduler.PlanStep({sequence}, 20).slices, IsEmpty());
+  EXPECT_THAT(scheduler.PlanStep({sequence}, {20}).slices, IsEmpty());
 }
 
 TEST(SchedulerTest, AdmitsInOrderUpToTheNumberOfSequences) {
-  Scheduler scheduler({.max_rows = 10, .max_prefill_rows = 10, .max_sequences = 3, .page_size = 4});
+  Scheduler scheduler({.max_rows = 10,
+                       .max_prefill_rows = 10,
+                       .max_sequences = 3,
+                       .page_size = 4,
+                       .groups = OneGroup()});
   const StepPlan& plan =
-      scheduler.PlanStep({Decoding(1, 3, 1), Waiting(2, 3), Waiting(3, 4), Waiting(4, 1)}, 20);
+      scheduler.PlanStep({Decoding(1, 3, 1), Waiting(2, 3), Waiting(3, 4), Waiting(4, 1)}, {20});
   EXPECT_THAT(plan.admitted, ElementsAre(2, 3));
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 1}, PlannedSlice{2, 3}, PlannedSlice{3, 4}));
 }
@@ -84,7 +102,8 @@ TEST(SchedulerTest, AdmitsInOrderUpToTheNumberOfSequences) {
 TEST(SchedulerTest, AdmitsNobodyPastTheFirstThatDoesNotFit) {
   Scheduler scheduler(kOptions);
   // The second needs 5 pages and one stays free for the growth of the first; the third would fit.
-  const StepPlan& plan = scheduler.PlanStep({Decoding(1, 2, 1), Waiting(2, 20), Waiting(3, 1)}, 5);
+  const StepPlan& plan =
+      scheduler.PlanStep({Decoding(1, 2, 1), Waiting(2, 20), Waiting(3, 1)}, {5});
   EXPECT_THAT(plan.admitted, IsEmpty());
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 1}));
 }
@@ -93,20 +112,21 @@ TEST(SchedulerTest, CountsPagesThatRunningPromptsWillStillTake) {
   Scheduler scheduler(kOptions);
   // The first takes 2 of 8 pages now and 3 later; 3 are left, minus one for its growth: 8 tokens
   // fit, 9 do not.
-  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Waiting(2, 9)}, 8).admitted, IsEmpty());
-  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Waiting(2, 8)}, 8).admitted,
+  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Waiting(2, 9)}, {8}).admitted,
+              IsEmpty());
+  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Waiting(2, 8)}, {8}).admitted,
               ElementsAre(2));
 }
 
 TEST(SchedulerTest, AdmitsASequenceThatNeedsTheWholeCacheWhenAlone) {
   Scheduler scheduler(kOptions);
-  EXPECT_THAT(scheduler.PlanStep({Waiting(1, 20)}, 5).admitted, ElementsAre(1));
+  EXPECT_THAT(scheduler.PlanStep({Waiting(1, 20)}, {5}).admitted, ElementsAre(1));
 }
 
 TEST(SchedulerTest, PreemptsTheLastServedWhenPagesRunOut) {
   Scheduler scheduler(kOptions);
   const StepPlan& plan =
-      scheduler.PlanStep({Decoding(1, 4, 1), Decoding(2, 5, 2), Decoding(3, 5, 2)}, 0);
+      scheduler.PlanStep({Decoding(1, 4, 1), Decoding(2, 5, 2), Decoding(3, 5, 2)}, {0});
   EXPECT_THAT(plan.preempted, ElementsAre(3));
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 1}, PlannedSlice{2, 1}));
 }
@@ -114,35 +134,115 @@ TEST(SchedulerTest, PreemptsTheLastServedWhenPagesRunOut) {
 TEST(SchedulerTest, PreemptsSeveralWhenOneIsNotEnough) {
   Scheduler scheduler(kOptions);
   const StepPlan& plan = scheduler.PlanStep(
-      {Prefilling(1, 0, 8, 0), Prefilling(2, 0, 20, 1), Prefilling(3, 0, 20, 1)}, 0);
+      {Prefilling(1, 0, 8, 0), Prefilling(2, 0, 20, 1), Prefilling(3, 0, 20, 1)}, {0});
   EXPECT_THAT(plan.preempted, ElementsAre(3, 2));
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 8}));
 }
 
 TEST(SchedulerTest, TakesBackTheRowsOfASequenceItPreempts) {
   Scheduler scheduler(kOptions);
-  const StepPlan& plan = scheduler.PlanStep({Prefilling(1, 4, 8, 1), Decoding(2, 2, 1)}, 0);
+  const StepPlan& plan = scheduler.PlanStep({Prefilling(1, 4, 8, 1), Decoding(2, 2, 1)}, {0});
   EXPECT_THAT(plan.preempted, ElementsAre(2));
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 4}));
 }
 
 TEST(SchedulerTest, StallsTheLastServedItself) {
   Scheduler scheduler(kOptions);
-  const StepPlan& plan = scheduler.PlanStep({Decoding(1, 2, 1), Decoding(2, 4, 1)}, 0);
+  const StepPlan& plan = scheduler.PlanStep({Decoding(1, 2, 1), Decoding(2, 4, 1)}, {0});
   EXPECT_THAT(plan.preempted, IsEmpty());
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 1}));
 }
 
 TEST(SchedulerTest, ShortensAPromptToTheFreePages) {
   Scheduler scheduler(kOptions);
-  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 2, 20, 1)}, 1).slices,
+  EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 2, 20, 1)}, {1}).slices,
               ElementsAre(PlannedSlice{1, 6}));
+}
+
+TEST(SchedulerTest, ComputesOnlyWhatThePrefixCacheLacks) {
+  Scheduler scheduler(kOptions);
+  // 10 of 14 tokens lie in 3 pages, of which it takes one, a copy, from the free ones; with one for
+  // the rest and one for the growth of the first, 3 are enough.
+  SequenceSnapshot cached = Waiting(2, 14);
+  cached.computed_count = 10;
+  cached.page_count = 3;
+  cached.held = {3};
+  cached.sole = {1};
+  EXPECT_THAT(scheduler.PlanStep({Decoding(1, 2, 1), cached}, {2}).admitted, IsEmpty());
+  const StepPlan& plan = scheduler.PlanStep({Decoding(1, 2, 1), cached}, {3});
+  EXPECT_THAT(plan.admitted, ElementsAre(2));
+  EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 1}, PlannedSlice{2, 4}));
+}
+
+TEST(SchedulerTest, GoesOnPreemptingWhileOthersHoldTheSamePages) {
+  Scheduler scheduler(kOptions);
+  SequenceSnapshot second = Decoding(2, 3, 1);
+  SequenceSnapshot third = Decoding(3, 3, 1);
+  second.sole = third.sole = {0};
+  const StepPlan& plan = scheduler.PlanStep({Decoding(1, 4, 1), second, third}, {0});
+  EXPECT_THAT(plan.preempted, ElementsAre(3, 2));
+  EXPECT_THAT(plan.slices, IsEmpty());  // their page is free in the next step
+}
+
+// The first group sees everything, the second 6 tokens: with chunks of 8 it holds 13 tokens in up
+// to 4 pages.
+class SchedulerGroupsTest : public testing::Test {
+ protected:
+  SequenceSnapshot Running(SequenceId id, int64_t computed, int64_t tokens, int64_t windowed) {
+    SequenceSnapshot sequence = Prefilling(id, computed, tokens, (computed + 3) / 4);
+    sequence.held[1] = sequence.sole[1] = windowed;
+    return sequence;
+  }
+
+  Scheduler scheduler_{{.max_rows = 10,
+                        .max_prefill_rows = 8,
+                        .max_sequences = 4,
+                        .page_size = 4,
+                        .groups = {{.page_count = 100}, {.window = 6, .page_count = 100}}}};
+};
+
+TEST_F(SchedulerGroupsTest, AdmitsByWhatAWindowHoldsAtItsLargest) {
+  EXPECT_THAT(scheduler_.PlanStep({Waiting(1, 40)}, {10, 4}).admitted, ElementsAre(1));
+  EXPECT_THAT(scheduler_.PlanStep({Waiting(1, 40)}, {10, 3}).admitted, IsEmpty());
+  EXPECT_THAT(scheduler_.PlanStep({Waiting(1, 40)}, {9, 4}).admitted, IsEmpty());
+}
+
+TEST_F(SchedulerGroupsTest, CountsWhatARunningPromptWillStillHoldInEachGroup) {
+  // The first holds 6 and 2 pages of 10 and 4; it takes 2 of each for 8 rows now, and 2 and 0
+  // later.
+  const SequenceSnapshot first = Running(1, 24, 40, 2);
+  EXPECT_THAT(scheduler_.PlanStep({first, Waiting(2, 1)}, {6, 4}).admitted, ElementsAre(2));
+  EXPECT_THAT(scheduler_.PlanStep({first, Waiting(2, 1)}, {5, 4}).admitted, IsEmpty());
+  EXPECT_THAT(scheduler_.PlanStep({first, Waiting(2, 1)}, {6, 3}).admitted, IsEmpty());
+}
+
+TEST_F(SchedulerGroupsTest, ShortensAPromptToTheGroupWithTheFewestPages) {
+  EXPECT_THAT(scheduler_.PlanStep({Running(1, 24, 40, 2)}, {10, 1}).slices,
+              ElementsAre(PlannedSlice{1, 4}));
+}
+
+TEST_F(SchedulerGroupsTest, PreemptsForTheGroupThatRunsOut) {
+  const StepPlan& plan =
+      scheduler_.PlanStep({Running(1, 24, 25, 2), Running(2, 24, 25, 2)}, {10, 0});
+  EXPECT_THAT(plan.preempted, ElementsAre(2));
+  EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 1}));
+}
+
+TEST_F(SchedulerGroupsTest, AdmitsAloneWhatAPoolSmallerThanChunkAndWindowCanStillCompute) {
+  Scheduler scheduler({.max_rows = 10,
+                       .max_prefill_rows = 8,
+                       .max_sequences = 4,
+                       .page_size = 4,
+                       .groups = {{.page_count = 100}, {.window = 6, .page_count = 3}}});
+  const StepPlan& plan = scheduler.PlanStep({Waiting(1, 40)}, {100, 3});
+  EXPECT_THAT(plan.admitted, ElementsAre(1));
+  EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 8}));
 }
 
 TEST(SchedulerTest, AdmitsNobodyInAStepThatPreempts) {
   Scheduler scheduler(kOptions);
   const StepPlan& plan =
-      scheduler.PlanStep({Decoding(1, 4, 1), Decoding(2, 15, 4), Waiting(3, 1)}, 0);
+      scheduler.PlanStep({Decoding(1, 4, 1), Decoding(2, 15, 4), Waiting(3, 1)}, {0});
   EXPECT_THAT(plan.preempted, ElementsAre(2));
   EXPECT_THAT(plan.admitted, IsEmpty());
 }

@@ -116,12 +116,15 @@ SequenceSnapshot Sequence::Snapshot() const {
   const int64_t token_count = tokens_to_compute();
   const int64_t ready_count =
       feed.ready_count() < prompt_count() ? std::min(feed.ready_count(), token_count) : token_count;
-  return {.id = id,
-          .running = running,
-          .computed_count = computed_count,
-          .ready_count = ready_count,
-          .token_count = token_count,
-          .page_count = static_cast<int64_t>(pages.page_count())};
+  SequenceSnapshot snapshot = {.id = id,
+                               .running = running,
+                               .computed_count = computed_count,
+                               .ready_count = ready_count,
+                               .token_count = token_count,
+                               .page_count = pages.page_count()};
+  for (int64_t group = 0; group < pages.group_count(); ++group)
+    snapshot.held[group] = snapshot.sole[group] = pages.table(group).held_count();
+  return snapshot;
 }
 
 int64_t Sequence::tokens_to_compute() const {

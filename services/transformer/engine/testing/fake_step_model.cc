@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 
 namespace phyllo {
 namespace {
@@ -36,31 +37,74 @@ FakeStepModel::FakeStepModel(int64_t page_count, int64_t page_size, int64_t max_
              .max_rows = max_rows,
              .max_logits_rows = max_logits_rows,
              .max_positions = max_positions,
-             .page_size = page_size},
-      allocator_(page_count),
-      cached_tokens_(page_count * page_size, -1) {}
+             .page_size = page_size} {
+  AddGroup(page_count, std::nullopt);
+}
 
-std::vector<float> FakeStepModel::LogitsAfter(absl::Span<const int32_t> token_ids) {
+FakeStepModel::FakeStepModel(const std::vector<int64_t>& page_counts, Windows windows,
+                             int64_t page_size, int64_t max_rows)
+    : sizes_{.hidden_size = 2,
+             .vocab_size = kVocabSize,
+             .max_rows = max_rows,
+             .max_logits_rows = 4,
+             .max_positions = 1000,
+             .page_size = page_size} {
+  for (size_t group = 0; group < windows.size(); ++group)
+    AddGroup(page_counts[group], windows[group]);
+}
+
+void FakeStepModel::AddGroup(int64_t page_count, std::optional<int64_t> window) {
+  auto group = std::make_unique<Group>();
+  group->allocator.emplace(page_count);
+  group->cached_tokens.assign(page_count * sizes_.page_size, -1);
+  page_groups_.push_back({&*group->allocator, window});
+  groups_.push_back(std::move(group));
+}
+
+std::vector<float> FakeStepModel::LogitsAfter(absl::Span<const int32_t> token_ids,
+                                              const Windows& windows) {
   uint32_t hash = 0;
-  for (const int32_t token_id : token_ids) hash = Extend(hash, token_id);
+  const auto size = static_cast<int64_t>(token_ids.size());
+  for (const std::optional<int64_t>& window : windows) {
+    for (int64_t i = std::max<int64_t>(0, size - window.value_or(size)); i < size; ++i)
+      hash = Extend(hash, token_ids[i]);
+  }
   std::vector<float> logits(kVocabSize);
   WriteLogits(hash, logits.data());
   return logits;
 }
 
-std::vector<int32_t> FakeStepModel::GreedyContinuation(std::vector<int32_t> prompt, int64_t count) {
+std::vector<int32_t> FakeStepModel::GreedyContinuation(std::vector<int32_t> prompt, int64_t count,
+                                                       const Windows& windows) {
   const size_t prompt_count = prompt.size();
   for (int64_t i = 0; i < count; ++i) {
-    const std::vector<float> logits = LogitsAfter(prompt);
+    const std::vector<float> logits = LogitsAfter(prompt, windows);
     prompt.push_back(
         static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
   }
   return {prompt.begin() + prompt_count, prompt.end()};
 }
 
-void FakeStepModel::CopyPage(int64_t /*group*/, int32_t source, int32_t target) {
-  std::copy_n(cached_tokens_.begin() + source * sizes_.page_size, sizes_.page_size,
-              cached_tokens_.begin() + target * sizes_.page_size);
+void FakeStepModel::CopyPage(int64_t group, int32_t source, int32_t target) {
+  std::vector<int32_t>& tokens = groups_[group]->cached_tokens;
+  std::copy_n(tokens.begin() + source * sizes_.page_size, sizes_.page_size,
+              tokens.begin() + target * sizes_.page_size);
+}
+
+absl::StatusOr<uint32_t> FakeStepModel::HashAt(const SequencePages& pages, int64_t position) const {
+  uint32_t hash = 0;
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    const int64_t end = position + 1;
+    const int64_t begin = std::max<int64_t>(0, end - page_groups_[group].window.value_or(end));
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t page_id = pages.table(group).page_ids()[i / sizes_.page_size];
+      if (page_id < 0)
+        return absl::InternalError(absl::StrCat("the page of position ", i, " was given back"));
+      hash = Extend(
+          hash, groups_[group]->cached_tokens[page_id * sizes_.page_size + i % sizes_.page_size]);
+    }
+  }
+  return hash;
 }
 
 absl::Status FakeStepModel::Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
@@ -85,21 +129,17 @@ absl::Status FakeStepModel::Forward(absl::Span<const StepSlice> slices,
     steps_.back().push_back(slice.row_count);
     if (slice.pages->token_capacity() < slice.first_position + slice.row_count)
       return absl::InternalError("the page table has no room");
-    const auto cached = [&](int64_t position) -> int32_t& {
-      return cached_tokens_[slice.pages->table(0).page_ids()[position / sizes_.page_size] *
-                                sizes_.page_size +
-                            position % sizes_.page_size];
-    };
-    uint32_t hash = 0;
-    for (int64_t position = 0; position < slice.first_position; ++position)
-      hash = Extend(hash, cached(position));
     for (int64_t i = 0; i < slice.row_count; ++i) {
       float* row = hidden_states.Row(slice.row_begin + i);
       const int64_t position = slice.first_position + i;
       if (row[1] != static_cast<float>(position))
         return absl::InternalError(absl::StrCat("position ", row[1], " instead of ", position));
-      cached(position) = static_cast<int32_t>(row[0]);
-      hash = Extend(hash, cached(position));
+      for (size_t group = 0; group < groups_.size(); ++group) {
+        const int32_t page_id = slice.pages->table(group).page_ids()[position / sizes_.page_size];
+        groups_[group]->cached_tokens[page_id * sizes_.page_size + position % sizes_.page_size] =
+            static_cast<int32_t>(row[0]);
+      }
+      PHYLLO_ASSIGN_OR_RETURN(const uint32_t hash, HashAt(*slice.pages, position));
       row[0] = static_cast<float>(hash);
     }
   }

@@ -1,15 +1,19 @@
-// A model whose next token is a hash of all tokens before it, read back through the KV pages: a
-// page that is lost, shared by mistake, or written at the wrong place changes the tokens.
+// A model whose next token is a hash of all tokens that its groups of layers see, read back through
+// the KV pages: a page that is lost, shared by mistake, or written at the wrong place changes the
+// tokens.
 #ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_FAKE_STEP_MODEL_H_
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_TESTING_FAKE_STEP_MODEL_H_
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "services/transformer/engine/step_model.h"
 
@@ -23,17 +27,24 @@ class FakeStepModel final : public StepModel {
   static constexpr int32_t kPoison =
       13;  // a sequence with this token has logits that are not finite
 
+  // One group of layers that sees everything.
   FakeStepModel(int64_t page_count, int64_t page_size, int64_t max_rows = 64,
                 int64_t max_logits_rows = 4, int64_t max_positions = 1000);
+  // A group for each window, with as many pages as page_counts says.
+  using Windows = std::vector<std::optional<int64_t>>;
+  FakeStepModel(const std::vector<int64_t>& page_counts, Windows windows, int64_t page_size,
+                int64_t max_rows = 64);
 
   // Logits [v] after these tokens, computed without pages.
-  static std::vector<float> LogitsAfter(absl::Span<const int32_t> token_ids);
+  static std::vector<float> LogitsAfter(absl::Span<const int32_t> token_ids,
+                                        const Windows& windows = {std::nullopt});
   // The greedy continuation of `prompt` by `count` tokens.
-  static std::vector<int32_t> GreedyContinuation(std::vector<int32_t> prompt, int64_t count);
+  static std::vector<int32_t> GreedyContinuation(std::vector<int32_t> prompt, int64_t count,
+                                                 const Windows& windows = {std::nullopt});
 
   const StepModelSizes& sizes() const override { return sizes_; }
   absl::Span<const KvPageGroup> page_groups() const override { return page_groups_; }
-  PageAllocator& page_allocator() { return allocator_; }
+  PageAllocator& page_allocator(int64_t group = 0) { return *groups_[group]->allocator; }
   void CopyPage(int64_t group, int32_t source, int32_t target) override;
   absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
                      absl::Span<float> out) override;
@@ -67,10 +78,19 @@ class FakeStepModel final : public StepModel {
   }
 
  private:
+  // The pages of one group of layers.
+  struct Group {
+    std::optional<PageAllocator> allocator;
+    std::vector<int32_t> cached_tokens;  // [page_count * page_size]
+  };
+
+  void AddGroup(int64_t page_count, std::optional<int64_t> window);
+  // The hash of the tokens that the row at `position` sees; INTERNAL if a page is missing.
+  absl::StatusOr<uint32_t> HashAt(const SequencePages& pages, int64_t position) const;
+
   StepModelSizes sizes_;
-  PageAllocator allocator_;
-  const std::vector<KvPageGroup> page_groups_ = {{&allocator_}};
-  std::vector<int32_t> cached_tokens_;  // [page_count * page_size]
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<KvPageGroup> page_groups_;
   std::vector<std::vector<int64_t>> steps_;
   std::function<absl::Status()> on_forward_;
 };
