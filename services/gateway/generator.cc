@@ -31,6 +31,7 @@ GenerateStart MakeStart(const GenerationRequest& request,
   *start.mutable_stopping() = request.stopping;
   const gateway::v1::OutputParameters& output = request.wire->output();
   if (output.has_logprobs()) *start.mutable_logprobs() = output.logprobs();
+  if (request.wire->has_hidden_states()) start.set_prompt_is_hidden_states(true);
   if (output.has_prompt_logprobs()) *start.mutable_prompt_logprobs() = output.prompt_logprobs();
   *start.mutable_context() = request.context;
   return start;
@@ -96,10 +97,15 @@ absl::Status Generator::Run(const gateway::v1::GenerateRequest& wire,
   PHYLLO_ASSIGN_OR_RETURN(GenerationRequest request,
                           ValidateGenerateRequest(wire, lease.info(), DrawRequestDefaults()));
   trace.request_id = request.context.request_id();
+  if (wire.has_hidden_states()) {
+    PHYLLO_RETURN_IF_ERROR(
+        permit.AddPromptRowBytes(static_cast<int64_t>(wire.hidden_states().data().size())));
+  }
 
   const Stopwatch tokenize_watch;
   PHYLLO_ASSIGN_OR_RETURN(Prompt prompt,
                           TokenizePrompt(request, lease.state(), context, backends_));
+  PHYLLO_RETURN_IF_ERROR(BanTexts(lease.state(), context, backends_, request));
   trace.tokenize_time = tokenize_watch.Elapsed();
   PHYLLO_ASSIGN_OR_RETURN(trace.truncated_token_count,
                           FitPrompt(lease.info().max_sequence_length(), request, prompt.token_ids));
@@ -113,6 +119,7 @@ absl::Status Generator::Run(const gateway::v1::GenerateRequest& wire,
                           backends_.PickTokenizer(lease.state()));
   AnswerStream answer({request, prompt, sink, metrics_, trace}, *tokenizer, context);
   PromptRows prompt_rows(backends_, lease.state(), context, prompt.token_ids);
+  if (wire.has_hidden_states()) prompt_rows.UseGivenRows(wire.hidden_states());
   TransformerCall call(lease, prompt_rows, context, MakeStart(request, prompt.token_ids));
 
   PHYLLO_RETURN_IF_ERROR(answer.Begin());
@@ -121,6 +128,9 @@ absl::Status Generator::Run(const gateway::v1::GenerateRequest& wire,
     if (event.has_tokens()) PHYLLO_RETURN_IF_ERROR(answer.AddTokens(event.tokens()));
     if (event.has_prefill_progress())
       PHYLLO_RETURN_IF_ERROR(answer.AddProgress(event.prefill_progress()));
+    if (event.has_prefilled()) answer.SetPrefilled(event.prefilled());
+    if (event.has_prompt_logprobs())
+      PHYLLO_RETURN_IF_ERROR(answer.AddPromptLogprobs(event.prompt_logprobs()));
     if (event.has_finished()) PHYLLO_RETURN_IF_ERROR(answer.End(event.finished()));
   }
   trace.embed_time = prompt_rows.embed_time();

@@ -9,6 +9,7 @@
 #include "grpcpp/client_context.h"
 #include "model/base/status_macros.h"
 #include "services/common/stopwatch.h"
+#include "services/gateway/requests/prompt_tensor.h"
 
 namespace phyllo {
 namespace {
@@ -59,6 +60,11 @@ absl::Status PromptRows::Answer(const transformer::v1::Need& need,
 
 absl::Status PromptRows::FetchChunk(int64_t first_position, int64_t count,
                                     transformer::v1::HiddenStates& rows) {
+  rows.set_first_position(first_position);
+  if (given_rows_ != nullptr) {
+    *rows.mutable_rows() = SlicePromptRows(*given_rows_, first_position, count);
+    return absl::OkStatus();
+  }
   embedding::v1::EmbedRequest request;
   request.mutable_token_ids()->Add(token_ids_.begin() + first_position,
                                    token_ids_.begin() + first_position + count);
@@ -70,7 +76,6 @@ absl::Status PromptRows::FetchChunk(int64_t first_position, int64_t count,
             grpc::ClientContext::FromServerContext(parent_);
         return stub.Embed(context.get(), request, &response);
       }));
-  rows.set_first_position(first_position);
   rows.mutable_rows()->Swap(response.mutable_hidden_states());
   return absl::OkStatus();
 }

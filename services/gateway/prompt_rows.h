@@ -9,17 +9,23 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "grpcpp/server_context.h"
+#include "phyllo/common/v1/tensor.pb.h"
 #include "phyllo/transformer/v1/generate.pb.h"
 #include "services/gateway/backends/backend_set.h"
 
 namespace phyllo {
 
-// Answers the needs of one sequence from its token ids. Borrows all arguments. Thread-compatible.
+// Answers the needs of one sequence, from the embedding services by its token ids, or from rows
+// that the client gave. Borrows all arguments. Thread-compatible.
 class PromptRows {
  public:
   // `parent` is the client's call: its end ends the calls to the embedding service.
   PromptRows(BackendSet& backends, const BackendState& transformer,
              const grpc::ServerContext& parent, const std::vector<int32_t>& token_ids);
+
+  // From now on answers with these rows, one for each token id: a checked tensor, see
+  // CheckPromptRows.
+  void UseGivenRows(const common::v1::Tensor& rows) { given_rows_ = &rows; }
 
   // Fetches the rows of `need` from embedding services, in chunks that one message holds, and gives
   // each chunk to `send`, which tells whether the transformer still listens. INTERNAL if the
@@ -39,6 +45,7 @@ class PromptRows {
   const grpc::ServerContext& parent_;
   const std::vector<int32_t>& token_ids_;
   const int64_t max_chunk_;
+  const common::v1::Tensor* given_rows_ = nullptr;
   absl::Duration embed_time_ = absl::ZeroDuration();
 };
 

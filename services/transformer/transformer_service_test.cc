@@ -86,6 +86,8 @@ class TransformerServiceTest : public ::testing::Test {
   struct Outcome {
     std::vector<int32_t> token_ids;
     std::vector<common::v1::PositionLogprobs> logprobs;
+    std::vector<common::v1::PositionLogprobs> prompt_logprobs;
+    std::vector<transformer::v1::Prefilled> prefilled;
     transformer::v1::GenerateFinished finished;
     absl::Status status;
   };
@@ -109,6 +111,9 @@ class TransformerServiceTest : public ::testing::Test {
       for (const int32_t id : response.tokens().token_ids()) outcome.token_ids.push_back(id);
       for (const auto& logprobs : response.tokens().logprobs())
         outcome.logprobs.push_back(logprobs);
+      for (const auto& logprobs : response.prompt_logprobs().logprobs())
+        outcome.prompt_logprobs.push_back(logprobs);
+      if (response.has_prefilled()) outcome.prefilled.push_back(response.prefilled());
       if (response.has_finished()) outcome.finished = response.finished();
     }
     outcome.status = FromGrpcStatus(stream->Finish());
@@ -180,8 +185,23 @@ TEST_F(TransformerServiceTest, ReportsLogprobsWhenAskedFor) {
   EXPECT_EQ(outcome.logprobs[0].chosen().token_id(), outcome.token_ids[0]);
   EXPECT_EQ(outcome.logprobs[0].chosen().rank(), 1);
   EXPECT_EQ(outcome.logprobs[0].top_size(), 2);
-  EXPECT_EQ(outcome.finished.prompt_logprobs_size(), 9);
-  EXPECT_EQ(outcome.finished.prompt_logprobs(0).chosen().token_id(), 2);
+  EXPECT_EQ(outcome.logprobs[0].top(1).rank(), 2);
+  ASSERT_EQ(outcome.prompt_logprobs.size(), 9u);
+  EXPECT_EQ(outcome.prompt_logprobs[0].chosen().token_id(), 2);
+}
+
+TEST_F(TransformerServiceTest, SaysOnceThatThePromptIsComputed) {
+  const Outcome outcome = Generate(Start(kPrompt, 5), kPrompt);
+  ASSERT_EQ(outcome.prefilled.size(), 1u);
+  EXPECT_EQ(outcome.prefilled[0].usage().prompt_token_count(), 10);
+  EXPECT_TRUE(outcome.prefilled[0].latency().has_queue());
+  EXPECT_TRUE(outcome.prefilled[0].latency().has_prefill());
+}
+
+TEST_F(TransformerServiceTest, TakesAPromptWithoutIds) {
+  GenerateRequest start = Start(std::vector<int32_t>(kPrompt.size(), -1), 20);
+  start.mutable_start()->set_prompt_is_hidden_states(true);
+  EXPECT_EQ(Generate(start, kPrompt).token_ids, FakeStepModel::GreedyContinuation(kPrompt, 20));
 }
 
 TEST_F(TransformerServiceTest, ServesManyStreamsAtOnce) {
@@ -258,10 +278,10 @@ TEST_F(TransformerServiceTest, ReturnsInvalidArgumentWhenTheClientClosesBeforeAn
 
 TEST_F(TransformerServiceTest, NamesTheFieldOfABadStart) {
   GenerateRequest start = Start(kPrompt, 2);
-  start.mutable_start()->mutable_sampling()->mutable_dry();
+  start.mutable_start()->mutable_constraint();
   const absl::Status status = StatusAfter({start});
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(GetInvalidField(status), Optional(std::string("sampling.dry")));
+  EXPECT_THAT(GetInvalidField(status), Optional(std::string("constraint")));
 }
 
 TEST_F(TransformerServiceTest, CancelFreesThePages) {

@@ -44,6 +44,22 @@ constexpr RequestSetting kSettings[] = {
      "is subtracted if a token was generated"},
     {"penalty-window", "sampling.penalty_window", "N",
      "limits the penalties to the latest N tokens"},
+    {"no-repeat-ngram", "sampling.no_repeat_ngram_size", "N", "repeats no N tokens in a row"},
+    {"dry-multiplier", "sampling.dry.multiplier", "M",
+     "switches DRY on: scales the penalty on going on with a repetition"},
+    {"dry-base", "sampling.dry.base", "B", "is how the penalty of DRY grows with the repetition"},
+    {"dry-allowed-length", "sampling.dry.allowed_length", "N",
+     "is the repetition that DRY does not penalise"},
+    {"dry-breaker-id", "sampling.dry.breaker_token_ids", "ID",
+     "lets no repetition of DRY reach over a token id; repeatable"},
+    {"xtc-probability", "sampling.xtc.probability", "P",
+     "switches XTC on: how often it takes the likeliest choices away"},
+    {"xtc-threshold", "sampling.xtc.threshold", "P",
+     "is the likelihood from which on XTC counts a choice as one of the likeliest"},
+    {"ban", "banned_texts", "TEXT",
+     "keeps the tokens of TEXT, and of TEXT after a space, out of the answer; repeatable"},
+    {"ban-ids", "sampling.banned_token_sequences", "ID,ID",
+     "keeps a sequence of token ids out of the answer; repeatable"},
     {"logit-bias", "sampling.logit_bias", "ID=BIAS",
      "adds BIAS to the logit of a token id; repeatable"},
     {"allowed-token-id", "sampling.allowed_token_ids", "ID",
@@ -59,8 +75,11 @@ constexpr RequestSetting kSettings[] = {
     {"choices", "choice_count", "N", "generates N answers"},
     {"logprobs", "output.logprobs.top_count", "N",
      "reports log-probabilities of the N likeliest tokens (with --json)"},
+    {"logprob-id", "output.logprobs.token_ids", "ID",
+     "reports this token's log-probability as well; repeatable (with --json)"},
     {"prompt-logprobs", "output.prompt_logprobs.top_count", "N",
      "the same for the prompt's tokens (with --json)"},
+    {"echo", "output.echo_prompt", "BOOL", "repeats the prompt before the answer"},
     {"token-ids", "output.token_ids", "BOOL", "reports the ids of the answer (with --json)"},
     {"special-tokens", "output.special_tokens", "BOOL", "shows control tokens in the answer"},
     {"add-special-tokens", "add_special_tokens", "BOOL",
@@ -123,6 +142,16 @@ bool AddBias(absl::string_view text, Message& sampling) {
   return true;
 }
 
+// `id,id` into an element of banned_token_sequences.
+bool AddSequence(absl::string_view text, Message& sequence) {
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    int32_t id;
+    if (!absl::SimpleAtoi(part, &id)) return false;
+    static_cast<common::v1::TokenSequence&>(sequence).add_token_ids(id);
+  }
+  return true;
+}
+
 bool SetDuration(absl::string_view text, Message& duration) {
   absl::Duration value;
   if (!absl::ParseDuration(text, &value)) return false;
@@ -171,6 +200,7 @@ bool SetFromText(const FieldPlace& place, absl::string_view text) {
                            : reflection.SetString(message, field, std::string(text));
       return true;
     case FieldDescriptor::CPPTYPE_MESSAGE:
+      if (field->is_repeated()) return AddSequence(text, *reflection.AddMessage(message, field));
       return SetDuration(text, *reflection.MutableMessage(message, field));
     default:
       return false;

@@ -53,6 +53,16 @@ TEST(RequestSettingsTest, UnderscoresCountAsDashes) {
   EXPECT_EQ(request.sampling().top_k(), 20);
 }
 
+TEST(RequestSettingsTest, BansSequencesOfIds) {
+  gateway::v1::GenerateRequest request;
+  PHYLLO_ASSERT_OK(SetRequestField("ban-ids", "5,6", request));
+  PHYLLO_ASSERT_OK(SetRequestField("ban-ids", "7", request));
+  ASSERT_EQ(request.sampling().banned_token_sequences_size(), 2);
+  EXPECT_THAT(request.sampling().banned_token_sequences(0).token_ids(), ElementsAre(5, 6));
+  EXPECT_THAT(SetRequestField("ban-ids", "5,x", request),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ban-ids")));
+}
+
 TEST(RequestSettingsTest, RepeatedSettingsAddUp) {
   gateway::v1::GenerateRequest request;
   PHYLLO_ASSERT_OK(SetRequestField("stop", "\n", request));

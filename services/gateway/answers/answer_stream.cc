@@ -21,7 +21,8 @@ constexpr size_t kPromptTailTokens = 32;
 AnswerDecoderOptions DecoderOptions(const GenerationRequest& request, const Prompt& prompt) {
   AnswerDecoderOptions options;
   options.skip_special_tokens = !request.wire->output().special_tokens();
-  const size_t tail = std::min(prompt.token_ids.size(), kPromptTailTokens);
+  const size_t tail =
+      request.wire->has_hidden_states() ? 0 : std::min(prompt.token_ids.size(), kPromptTailTokens);
   options.prompt_tail_token_ids.assign(prompt.token_ids.end() - tail, prompt.token_ids.end());
   options.stop_sequences = request.stop_sequences;
   options.include_stop_sequence = request.wire->include_stop_sequence();
@@ -87,19 +88,26 @@ absl::Status AnswerStream::AddProgress(const transformer::v1::PrefillProgress& p
   return options_.sink.Send(std::move(message));
 }
 
+absl::Status AnswerStream::AddPromptLogprobs(transformer::v1::PromptLogprobs logprobs) {
+  PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded,
+                          decoder_.Append({}, TokenIdsOf(logprobs.logprobs())));
+  FillTokens(std::move(decoded.lookup_tokens), *logprobs.mutable_logprobs());
+  for (PositionLogprobs& position : *logprobs.mutable_logprobs())
+    prompt_logprobs_.Add()->Swap(&position);
+  return absl::OkStatus();
+}
+
+void AnswerStream::SetPrefilled(const transformer::v1::Prefilled& prefilled) {
+  *transformer_finished_.mutable_usage() = prefilled.usage();
+  *transformer_finished_.mutable_latency() = prefilled.latency();
+}
+
 absl::Status AnswerStream::End(const transformer::v1::GenerateFinished& finished) {
   if (!pending_.token_ids().empty()) PHYLLO_RETURN_IF_ERROR(Flush());
   // What came last may have completed a stop sequence: then that is how the answer ends.
   if (ended_) return absl::OkStatus();
   ended_ = true;
   transformer_finished_ = finished;
-  RepeatedPtrField<PositionLogprobs>& prompt_logprobs =
-      *transformer_finished_.mutable_prompt_logprobs();
-  if (!prompt_logprobs.empty()) {
-    PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded,
-                            decoder_.Append({}, TokenIdsOf(prompt_logprobs)));
-    FillTokens(std::move(decoded.lookup_tokens), prompt_logprobs);
-  }
   gateway::v1::Delta rest;
   PHYLLO_ASSIGN_OR_RETURN(*rest.mutable_text(), decoder_.Finish());
   return SendDelta(std::move(rest));
@@ -115,6 +123,10 @@ absl::Status AnswerStream::SendFinished(const gateway::v1::ResolvedParameters& r
     finished.set_stop_sequence(options_.request.stop_sequences[*decoder_.stopped()]);
   } else if (stop_token_id_.has_value()) {
     finished.set_stop_token_id(*stop_token_id_);
+  } else if (options_.request.ends_with_context &&
+             finished.finish_reason() == common::v1::FINISH_REASON_LENGTH) {
+    // Nobody asked for that many tokens: it is all that the context leaves.
+    finished.set_finish_reason(common::v1::FINISH_REASON_CONTEXT_LIMIT);
   }
   trace.finish_reason = finished.finish_reason();
 
@@ -123,21 +135,21 @@ absl::Status AnswerStream::SendFinished(const gateway::v1::ResolvedParameters& r
   usage.set_generated_token_count(trace.generated_token_count);
   usage.set_truncated_token_count(trace.truncated_token_count);
 
-  // Queue, prefill and decode as the transformer measured them; it is not asked when a stop
-  // sequence ends the answer.
+  // Queue, prefill and decode as the transformer measured them. When a stop sequence ends the
+  // answer it is not asked any more: decode is then what was seen from here.
   common::v1::LatencyBreakdown& latency = *finished.mutable_latency() =
       transformer_finished_.latency();
   *latency.mutable_tokenize() = ToProtoDuration(trace.tokenize_time);
   *latency.mutable_embed() = ToProtoDuration(trace.embed_time);
   if (trace.time_to_first_token.has_value()) {
     *latency.mutable_time_to_first_token() = ToProtoDuration(*trace.time_to_first_token);
-    if (!latency.has_decode())
+    if (decoder_.stopped().has_value())
       *latency.mutable_decode() =
           ToProtoDuration(*trace.time_to_last_token - *trace.time_to_first_token);
   }
   *latency.mutable_total() = ToProtoDuration(trace.since_arrival.Elapsed());
   *finished.mutable_resolved() = resolved;
-  finished.mutable_prompt_logprobs()->Swap(transformer_finished_.mutable_prompt_logprobs());
+  finished.mutable_prompt_logprobs()->Swap(&prompt_logprobs_);
   return options_.sink.Send(std::move(message));
 }
 

@@ -40,6 +40,9 @@ class AnswerStream {
   absl::Status Begin();
   absl::Status AddTokens(const transformer::v1::Tokens& tokens);
   absl::Status AddProgress(const transformer::v1::PrefillProgress& progress);
+  absl::Status AddPromptLogprobs(transformer::v1::PromptLogprobs logprobs);
+  // What is known of a generation that a stop sequence may end before the transformer does.
+  void SetPrefilled(const transformer::v1::Prefilled& prefilled);
   // The transformer is done. Sends what was held back.
   absl::Status End(const transformer::v1::GenerateFinished& finished);
 
@@ -60,7 +63,8 @@ class AnswerStream {
   gateway::v1::Delta pending_;  // Ids and log-probabilities that are not decoded yet.
   bool ended_ = false;
   std::optional<int32_t> stop_token_id_;
-  transformer::v1::GenerateFinished transformer_finished_;
+  google::protobuf::RepeatedPtrField<common::v1::PositionLogprobs> prompt_logprobs_;
+  transformer::v1::GenerateFinished transformer_finished_;  // Of what is known so far.
 };
 
 }  // namespace phyllo

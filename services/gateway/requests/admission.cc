@@ -20,6 +20,14 @@ absl::Status Overload(absl::string_view what, int64_t under_way, int64_t limit) 
       kRetryDelay);
 }
 
+// Adds `count` to `under_way` if that stays within the limit. What is larger than the limit is let
+// in when it is alone: it would otherwise never be.
+bool Fits(int64_t count, int64_t limit, int64_t& under_way) {
+  if (under_way > 0 && under_way + count > limit) return false;
+  under_way += count;
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<AdmissionPermit> Admission::AdmitRequest() {
@@ -47,29 +55,42 @@ absl::Status Admission::AddTokens(int64_t token_count) {
   int64_t under_way = 0;
   {
     const absl::MutexLock lock(&mutex_);
+    if (Fits(token_count, limits_.max_tokens, tokens_)) return absl::OkStatus();
     under_way = tokens_;
-    // A request larger than the limit is let in when it is alone: it would otherwise never be.
-    if (tokens_ == 0 || tokens_ + token_count <= limits_.max_tokens) {
-      tokens_ += token_count;
-      return absl::OkStatus();
-    }
   }
   return Overload("tokens", under_way, limits_.max_tokens);
 }
 
-void Admission::Release(int64_t token_count) {
+absl::Status Admission::AddPromptRowBytes(int64_t byte_count) {
+  int64_t under_way = 0;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (Fits(byte_count, limits_.max_prompt_row_bytes, prompt_row_bytes_)) return absl::OkStatus();
+    under_way = prompt_row_bytes_;
+  }
+  return Overload("prompt_row_bytes", under_way, limits_.max_prompt_row_bytes);
+}
+
+void Admission::Release(int64_t token_count, int64_t prompt_row_bytes) {
   const absl::MutexLock lock(&mutex_);
   --requests_;
   tokens_ -= token_count;
+  prompt_row_bytes_ -= prompt_row_bytes;
 }
 
 AdmissionPermit::~AdmissionPermit() {
-  if (admission_ != nullptr) admission_->Release(tokens_);
+  if (admission_ != nullptr) admission_->Release(tokens_, prompt_row_bytes_);
 }
 
 absl::Status AdmissionPermit::AddTokens(int64_t token_count) {
   const absl::Status status = admission_->AddTokens(token_count);
   if (status.ok()) tokens_ += token_count;
+  return status;
+}
+
+absl::Status AdmissionPermit::AddPromptRowBytes(int64_t byte_count) {
+  const absl::Status status = admission_->AddPromptRowBytes(byte_count);
+  if (status.ok()) prompt_row_bytes_ += byte_count;
   return status;
 }
 

@@ -15,12 +15,13 @@ namespace phyllo {
 struct AdmissionLimits {
   int64_t max_requests = 256;    // Under way at once.
   int64_t max_tokens = 1 << 20;  // Of prompts and answers of all requests under way.
+  int64_t max_prompt_row_bytes = int64_t{256} << 20;  // Of prompts that are given as rows.
 };
 
 class AdmissionPermit;
 
-// Counts requests and tokens under way and refuses what would exceed the limits; nothing waits
-// here, the queue is the transformer's. Thread-safe. Outlives its permits.
+// Counts requests, tokens and bytes of given rows under way and refuses what would exceed the
+// limits; nothing waits here, the queue is the transformer's. Thread-safe. Outlives its permits.
 class Admission {
  public:
   explicit Admission(const AdmissionLimits& limits) : limits_(limits) {}
@@ -34,12 +35,14 @@ class Admission {
  private:
   friend class AdmissionPermit;
   absl::Status AddTokens(int64_t token_count) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Release(int64_t token_count) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status AddPromptRowBytes(int64_t byte_count) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Release(int64_t token_count, int64_t prompt_row_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const AdmissionLimits limits_;
   mutable absl::Mutex mutex_;
   int64_t requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t prompt_row_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // The place of one request; gives it back when it dies. Thread-compatible.
@@ -47,13 +50,16 @@ class AdmissionPermit {
  public:
   AdmissionPermit(AdmissionPermit&& other) noexcept
       : admission_(std::exchange(other.admission_, nullptr)),
-        tokens_(std::exchange(other.tokens_, 0)) {}
+        tokens_(std::exchange(other.tokens_, 0)),
+        prompt_row_bytes_(std::exchange(other.prompt_row_bytes_, 0)) {}
   AdmissionPermit& operator=(AdmissionPermit&&) = delete;
   ~AdmissionPermit();
 
   // Once the prompt is tokenized: `token_count` tokens of prompt and answer. RESOURCE_EXHAUSTED as
   // above if they do not fit, and nothing is taken.
   absl::Status AddTokens(int64_t token_count);
+  // Likewise the bytes of a prompt that is given as rows.
+  absl::Status AddPromptRowBytes(int64_t byte_count);
 
  private:
   friend class Admission;
@@ -61,6 +67,7 @@ class AdmissionPermit {
 
   Admission* admission_;
   int64_t tokens_ = 0;
+  int64_t prompt_row_bytes_ = 0;
 };
 
 }  // namespace phyllo

@@ -44,6 +44,19 @@ TEST(AdmissionTest, TakesOversizedRequestWhenItIsAlone) {
   PHYLLO_EXPECT_OK(permit.AddTokens(11));
 }
 
+TEST(AdmissionTest, RefusesRowsBeyondTheirBytesUntilOthersEnd) {
+  Admission admission({.max_requests = 3, .max_prompt_row_bytes = 100});
+  PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit second, admission.AdmitRequest());
+  {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit first, admission.AdmitRequest());
+    PHYLLO_ASSERT_OK(first.AddPromptRowBytes(60));
+    EXPECT_THAT(second.AddPromptRowBytes(50),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         HasSubstr("60 prompt_row_bytes under way, at most 100")));
+  }
+  PHYLLO_EXPECT_OK(second.AddPromptRowBytes(50));
+}
+
 TEST(AdmissionTest, GivesTokensBackOnceWhenPermitWasMoved) {
   Admission admission({.max_requests = 2, .max_tokens = 10});
   {

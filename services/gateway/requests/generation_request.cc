@@ -7,49 +7,100 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "model/base/status_macros.h"
+#include "model/sampling/sampling_parameters.h"
 #include "services/common/status_bridge.h"
 #include "services/gateway/requests/parameter_checks.h"
+#include "services/gateway/requests/prompt_tensor.h"
 
 namespace phyllo {
 namespace {
 
-using common::v1::SamplingParameters;
+using ProtoSampling = common::v1::SamplingParameters;
 using common::v1::StoppingParameters;
 using gateway::v1::GenerateRequest;
 
 constexpr int kMaxStopSequences = 16;
-constexpr size_t kMaxStopSequenceBytes = 1024;
+constexpr int kMaxBannedTexts = 64;
+constexpr size_t kMaxTextBytes = 1024;  // of one of either
+constexpr int64_t kMaxPromptLogprobEntries = 1 << 20;
 constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 // What the contract has and this gateway has not: refused by name, so that nothing is silently
 // ignored.
-absl::Status CheckSupported(const GenerateRequest& wire) {
-  const std::pair<bool, absl::string_view> unsupported[] = {
-      {wire.has_hidden_states(), "hidden_states"},
-      {wire.choice_count() > 1, "choice_count"},
-      {wire.best_of() > 1, "best_of"},
-      {wire.has_beam_width(), "beam_width"},
-      {wire.has_constraint(), "constraint"},
-      {wire.has_reasoning(), "reasoning"},
-      {wire.speculative_decoding(), "speculative_decoding"},
-      {wire.context().has_adapter(), "context.adapter"},
+absl::Status CheckOffered(const GenerateRequest& wire) {
+  struct NotOffered {
+    bool is_set;
+    absl::string_view field;
+    absl::string_view reason;
   };
-  for (const auto& [is_set, field] : unsupported) {
-    if (is_set) return InvalidField(field, "is not supported yet");
+  const NotOffered all[] = {
+      {wire.choice_count() > 1, "choice_count", "is not supported yet"},
+      {wire.best_of() > 1, "best_of", "is not supported yet"},
+      {wire.has_beam_width(), "beam_width",
+       "is not offered: beams change places at every step, so nothing could be streamed before the "
+       "end; use best_of"},
+      {wire.has_constraint(), "constraint",
+       "is not offered: this server has no grammar to mask tokens by"},
+      {wire.has_reasoning(), "reasoning",
+       "is not offered: switch thinking by chat.template_arguments_json, as the model's template "
+       "names it"},
+      {wire.speculative_decoding(), "speculative_decoding",
+       "is not offered: this server drafts no tokens"},
+      {wire.context().has_adapter(), "context.adapter",
+       "is not offered: this server has no adapters"},
+  };
+  for (const NotOffered& entry : all) {
+    if (entry.is_set) return InvalidField(entry.field, entry.reason);
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckPrompt(const GenerateRequest& wire, int64_t vocab_size) {
+// A prompt of rows has neither ids nor text.
+absl::Status CheckHiddenStatesPrompt(const GenerateRequest& wire, int64_t hidden_size) {
+  PHYLLO_RETURN_IF_ERROR(CheckPromptRows(wire.hidden_states(), hidden_size));
+  if (wire.output().has_prompt_logprobs()) {
+    return InvalidField("output.prompt_logprobs",
+                        "needs the ids of the prompt, and hidden_states "
+                        "have none");
+  }
+  if (wire.output().echo_prompt())
+    return InvalidField("output.echo_prompt",
+                        "needs the text of the prompt, and hidden_states have "
+                        "none");
+  if (wire.truncation() == gateway::v1::TRUNCATION_POLICY_CUT_START ||
+      wire.truncation() == gateway::v1::TRUNCATION_POLICY_CUT_END)
+    return InvalidField("truncation", "cannot cut hidden_states: they belong to their positions");
+  return absl::OkStatus();
+}
+
+absl::Status CheckPrompt(const GenerateRequest& wire, const common::v1::ModelShape& shape) {
   switch (wire.prompt_case()) {
     case GenerateRequest::kTokenIds:
       if (wire.token_ids().ids().empty()) return InvalidField("token_ids", "is empty");
-      return CheckTokenIds("token_ids", wire.token_ids().ids(), vocab_size);
+      return CheckTokenIds("token_ids", wire.token_ids().ids(), shape.vocab_size());
+    case GenerateRequest::kHiddenStates:
+      return CheckHiddenStatesPrompt(wire, shape.hidden_size());
     case GenerateRequest::PROMPT_NOT_SET:
-      return InvalidField("prompt", "is required: text, chat or token_ids");
+      return InvalidField("prompt", "is required: text, chat, token_ids or hidden_states");
     default:
       return absl::OkStatus();
   }
+}
+
+absl::Status CheckTexts(absl::string_view field,
+                        const google::protobuf::RepeatedPtrField<std::string>& texts,
+                        int max_count) {
+  if (texts.size() > max_count) {
+    return InvalidField(field, absl::StrCat("has ", texts.size(), " values; at most ", max_count));
+  }
+  for (int i = 0; i < texts.size(); ++i) {
+    if (texts[i].empty() || texts[i].size() > kMaxTextBytes) {
+      return InvalidField(
+          absl::StrCat(field, "[", i, "]"),
+          absl::StrCat("has ", texts[i].size(), " bytes; must have 1 to ", kMaxTextBytes));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckShape(const GenerateRequest& wire) {
@@ -63,28 +114,25 @@ absl::Status CheckShape(const GenerateRequest& wire) {
   if (!gateway::v1::TruncationPolicy_IsValid(wire.truncation())) {
     return InvalidField("truncation", absl::StrCat(wire.truncation(), " is no truncation policy"));
   }
-  if (wire.stop_sequences_size() > kMaxStopSequences) {
-    return InvalidField("stop_sequences", absl::StrCat("has ", wire.stop_sequences_size(),
-                                                       " values; at most ", kMaxStopSequences));
-  }
-  for (int i = 0; i < wire.stop_sequences_size(); ++i) {
-    const size_t size = wire.stop_sequences(i).size();
-    if (size < 1 || size > kMaxStopSequenceBytes) {
-      return InvalidField(
-          absl::StrCat("stop_sequences[", i, "]"),
-          absl::StrCat("has ", size, " bytes; must have 1 to ", kMaxStopSequenceBytes));
-    }
-  }
-  return absl::OkStatus();
+  PHYLLO_RETURN_IF_ERROR(CheckTexts("stop_sequences", wire.stop_sequences(), kMaxStopSequences));
+  return CheckTexts("banned_texts", wire.banned_texts(), kMaxBannedTexts);
 }
 
-SamplingParameters ResolveSampling(const SamplingParameters& asked,
-                                   const SamplingParameters& model_defaults, uint64_t seed) {
-  SamplingParameters resolved = model_defaults;
+ProtoSampling ResolveSampling(const ProtoSampling& asked, const ProtoSampling& model_defaults,
+                              uint64_t seed) {
+  ProtoSampling resolved = model_defaults;
+  // The request's lists replace the model's; merging would join them.
+  if (!asked.allowed_token_ids().empty()) resolved.clear_allowed_token_ids();
+  if (!asked.banned_token_sequences().empty()) resolved.clear_banned_token_sequences();
   resolved.MergeFrom(asked);
   if (!resolved.has_temperature()) resolved.set_temperature(1);
   if (!resolved.has_top_p()) resolved.set_top_p(1);
   if (!resolved.has_min_p()) resolved.set_min_p(0);
+  if (!resolved.has_typical_p()) resolved.set_typical_p(1);
+  if (resolved.has_dry() && !resolved.dry().has_base())
+    resolved.mutable_dry()->set_base(DryParameters().base);
+  if (resolved.has_dry() && !resolved.dry().has_allowed_length())
+    resolved.mutable_dry()->set_allowed_length(DryParameters().allowed_length);
   if (!resolved.has_repetition_penalty()) resolved.set_repetition_penalty(1);
   if (!resolved.has_frequency_penalty()) resolved.set_frequency_penalty(0);
   if (!resolved.has_presence_penalty()) resolved.set_presence_penalty(0);
@@ -103,6 +151,18 @@ StoppingParameters ResolveStopping(const StoppingParameters& asked,
   return resolved;
 }
 
+// The log-probabilities of a prompt come in one message.
+absl::Status CheckPromptLogprobCount(const GenerateRequest& wire, size_t prompt_size) {
+  if (!wire.output().has_prompt_logprobs()) return absl::OkStatus();
+  const common::v1::LogprobParameters& logprobs = wire.output().prompt_logprobs();
+  const int64_t entries =
+      static_cast<int64_t>(prompt_size) * (1 + logprobs.top_count() + logprobs.token_ids_size());
+  if (entries <= kMaxPromptLogprobEntries) return absl::OkStatus();
+  return InvalidField("output.prompt_logprobs",
+                      absl::StrCat("would have ", entries, " entries; at most ",
+                                   kMaxPromptLogprobEntries, "; Score streams any number"));
+}
+
 }  // namespace
 
 RequestDefaults DrawRequestDefaults() {
@@ -119,8 +179,8 @@ absl::StatusOr<GenerationRequest> ValidateGenerateRequest(
   const int64_t vocab_size = model.shape().vocab_size();
   PHYLLO_RETURN_IF_ERROR(CheckModelName(wire.has_model(), wire.model(), model.server().model()));
   PHYLLO_RETURN_IF_ERROR(CheckShape(wire));
-  PHYLLO_RETURN_IF_ERROR(CheckSupported(wire));
-  PHYLLO_RETURN_IF_ERROR(CheckPrompt(wire, vocab_size));
+  PHYLLO_RETURN_IF_ERROR(CheckOffered(wire));
+  PHYLLO_RETURN_IF_ERROR(CheckPrompt(wire, model.shape()));
   PHYLLO_RETURN_IF_ERROR(CheckSampling(wire.sampling(), vocab_size));
   PHYLLO_RETURN_IF_ERROR(CheckStopping(wire.stopping(), vocab_size));
   PHYLLO_RETURN_IF_ERROR(CheckLogprobs("output.logprobs", wire.output().logprobs(), vocab_size));
@@ -179,14 +239,17 @@ absl::StatusOr<int64_t> FitPrompt(int64_t max_sequence_length, GenerationRequest
   if (policy == gateway::v1::TRUNCATION_POLICY_CUT_END)
     prompt_token_ids.resize(prompt_token_ids.size() - excess);
   const int64_t left = max_sequence_length - static_cast<int64_t>(prompt_token_ids.size());
-  if (!stopping.has_max_new_tokens())
+  if (!stopping.has_max_new_tokens()) {
+    request.ends_with_context = true;
     stopping.set_max_new_tokens(static_cast<int32_t>(std::min<int64_t>(left, kMaxInt32)));
+  }
   if (stopping.min_new_tokens() > stopping.max_new_tokens()) {
     return InvalidField(
         "stopping.min_new_tokens",
         absl::StrCat("is ", stopping.min_new_tokens(), "; must be at most max_new_tokens, ",
                      stopping.max_new_tokens()));
   }
+  PHYLLO_RETURN_IF_ERROR(CheckPromptLogprobCount(*request.wire, prompt_token_ids.size()));
   return excess;
 }
 

@@ -28,6 +28,8 @@ struct GenerationRequest {
   common::v1::SamplingParameters sampling;
   // Likewise; max_new_tokens may be absent until FitPrompt has seen the prompt.
   common::v1::StoppingParameters stopping;
+  // max_new_tokens is what the context leaves, not a number that somebody has asked for.
+  bool ends_with_context = false;
   // Ids that end the answer and are not part of its text: stop_token_ids and, unless ignored, the
   // model's end-of-sequence ids.
   absl::flat_hash_set<int32_t> stop_token_ids;
@@ -46,8 +48,8 @@ struct RequestDefaults {
 RequestDefaults DrawRequestDefaults();
 
 // Checks `wire` against the limits of `model` and fills defaults in. INVALID_ARGUMENT with the
-// field for a value out of range and for what is not supported yet; NOT_FOUND for another model's
-// name.
+// field for a value out of range and for what is not offered, with the reason; NOT_FOUND for
+// another model's name.
 absl::StatusOr<GenerationRequest> ValidateGenerateRequest(
     const gateway::v1::GenerateRequest& wire, const transformer::v1::GetInfoResponse& model,
     const RequestDefaults& defaults);
@@ -59,7 +61,7 @@ absl::Status CheckModelName(bool has_name, const std::string& name, const std::s
 // Makes prompt and answer fit into `max_sequence_length` tokens: cuts the prompt where the
 // request's policy says so, and fills request.stopping.max_new_tokens in. Returns how many tokens
 // were cut. INVALID_ARGUMENT, with the needed and the available count, if the prompt is empty or
-// leaves no room for one new token.
+// leaves no room for one new token, or has more log-probabilities than a message holds.
 absl::StatusOr<int64_t> FitPrompt(int64_t max_sequence_length, GenerationRequest& request,
                                   std::vector<int32_t>& prompt_token_ids);
 

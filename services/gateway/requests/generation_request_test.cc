@@ -26,6 +26,7 @@ transformer::v1::GetInfoResponse Model() {
   transformer::v1::GetInfoResponse model;
   model.mutable_server()->set_model("tiny");
   model.mutable_shape()->set_vocab_size(kVocabSize);
+  model.mutable_shape()->set_hidden_size(2);
   model.set_max_sequence_length(16);
   model.add_eos_token_ids(2);
   return model;
@@ -146,6 +147,45 @@ INSTANTIATE_TEST_SUITE_P(
          [](GenerateRequest& r) { (*r.mutable_sampling()->mutable_logit_bias())[3] = kNan; }},
         {"sampling.allowed_token_ids",
          [](GenerateRequest& r) { r.mutable_sampling()->add_allowed_token_ids(-5); }},
+        {"sampling.typical_p", [](GenerateRequest& r) { r.mutable_sampling()->set_typical_p(0); }},
+        {"sampling.top_n_sigma",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_top_n_sigma(0); }},
+        {"sampling.penalty_window",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_penalty_window(0); }},
+        {"sampling.no_repeat_ngram_size",
+         [](GenerateRequest& r) { r.mutable_sampling()->set_no_repeat_ngram_size(0); }},
+        {"sampling.banned_token_sequences[0]",
+         [](GenerateRequest& r) { r.mutable_sampling()->add_banned_token_sequences(); }},
+        {"sampling.banned_token_sequences[0]",
+         [](GenerateRequest& r) {
+           r.mutable_sampling()->add_banned_token_sequences()->add_token_ids(kVocabSize);
+         }},
+        {"sampling.dry.multiplier",
+         [](GenerateRequest& r) { r.mutable_sampling()->mutable_dry(); }},
+        {"sampling.dry.base",
+         [](GenerateRequest& r) {
+           r.mutable_sampling()->mutable_dry()->set_multiplier(1);
+           r.mutable_sampling()->mutable_dry()->set_base(0.5f);
+         }},
+        {"sampling.dry.allowed_length",
+         [](GenerateRequest& r) {
+           r.mutable_sampling()->mutable_dry()->set_multiplier(1);
+           r.mutable_sampling()->mutable_dry()->set_allowed_length(-1);
+         }},
+        {"sampling.dry.breaker_token_ids",
+         [](GenerateRequest& r) {
+           r.mutable_sampling()->mutable_dry()->set_multiplier(1);
+           r.mutable_sampling()->mutable_dry()->add_breaker_token_ids(kVocabSize);
+         }},
+        {"sampling.xtc.probability",
+         [](GenerateRequest& r) { r.mutable_sampling()->mutable_xtc()->set_probability(1.5f); }},
+        {"sampling.xtc.threshold",
+         [](GenerateRequest& r) { r.mutable_sampling()->mutable_xtc()->set_threshold(0.6f); }},
+        {"banned_texts[0]", [](GenerateRequest& r) { r.add_banned_texts(""); }},
+        {"banned_texts",
+         [](GenerateRequest& r) {
+           for (int i = 0; i < 65; ++i) r.add_banned_texts("x");
+         }},
         {"stopping.max_new_tokens",
          [](GenerateRequest& r) { r.mutable_stopping()->set_max_new_tokens(0); }},
         {"stopping.min_new_tokens",
@@ -189,9 +229,8 @@ INSTANTIATE_TEST_SUITE_P(
     }));
 
 INSTANTIATE_TEST_SUITE_P(
-    NotSupportedYet, InvalidFieldTest,
+    NotOffered, InvalidFieldTest,
     ::testing::ValuesIn(std::vector<InvalidCase>{
-        {"hidden_states", [](GenerateRequest& r) { r.mutable_hidden_states(); }},
         {"choice_count", [](GenerateRequest& r) { r.set_choice_count(2); }},
         {"best_of", [](GenerateRequest& r) { r.set_best_of(2); }},
         {"beam_width", [](GenerateRequest& r) { r.set_beam_width(4); }},
@@ -199,19 +238,74 @@ INSTANTIATE_TEST_SUITE_P(
         {"reasoning", [](GenerateRequest& r) { r.mutable_reasoning()->set_enabled(true); }},
         {"speculative_decoding", [](GenerateRequest& r) { r.set_speculative_decoding(true); }},
         {"context.adapter", [](GenerateRequest& r) { r.mutable_context()->set_adapter("x"); }},
-        {"sampling.typical_p",
-         [](GenerateRequest& r) { r.mutable_sampling()->set_typical_p(0.5f); }},
-        {"sampling.top_n_sigma",
-         [](GenerateRequest& r) { r.mutable_sampling()->set_top_n_sigma(1); }},
-        {"sampling.penalty_window",
-         [](GenerateRequest& r) { r.mutable_sampling()->set_penalty_window(64); }},
-        {"sampling.no_repeat_ngram_size",
-         [](GenerateRequest& r) { r.mutable_sampling()->set_no_repeat_ngram_size(3); }},
-        {"sampling.banned_token_sequences",
-         [](GenerateRequest& r) { r.mutable_sampling()->add_banned_token_sequences(); }},
-        {"sampling.dry", [](GenerateRequest& r) { r.mutable_sampling()->mutable_dry(); }},
-        {"sampling.xtc", [](GenerateRequest& r) { r.mutable_sampling()->mutable_xtc(); }},
     }));
+
+// One row of two numbers.
+void SetRows(GenerateRequest& request, std::vector<float> values = {1, 2}) {
+  common::v1::Tensor& rows = *request.mutable_hidden_states();
+  rows.set_data_type(common::v1::DATA_TYPE_F32);
+  rows.add_shape(1);
+  rows.add_shape(2);
+  rows.set_data(values.data(), values.size() * sizeof(float));
+}
+
+INSTANTIATE_TEST_SUITE_P(HiddenStates, InvalidFieldTest,
+                         ::testing::ValuesIn(std::vector<InvalidCase>{
+                             {"hidden_states",
+                              [](GenerateRequest& r) { r.mutable_hidden_states(); }},
+                             {"hidden_states",
+                              [](GenerateRequest& r) {
+                                SetRows(r);
+                                r.mutable_hidden_states()->set_data_type(common::v1::DATA_TYPE_I32);
+                              }},
+                             {"hidden_states",
+                              [](GenerateRequest& r) {
+                                SetRows(r);
+                                r.mutable_hidden_states()->set_shape(1, 1);
+                              }},
+                             {"hidden_states",
+                              [](GenerateRequest& r) {
+                                SetRows(r);
+                                r.mutable_hidden_states()->set_shape(0, int64_t{1} << 61);
+                              }},
+                             {"hidden_states",
+                              [](GenerateRequest& r) {
+                                SetRows(r, {1, 2, 3});
+                              }},
+                             {"hidden_states",
+                              [](GenerateRequest& r) {
+                                SetRows(r, {1, kNan});
+                              }},
+                             {"output.prompt_logprobs",
+                              [](GenerateRequest& r) {
+                                SetRows(r);
+                                r.mutable_output()->mutable_prompt_logprobs();
+                              }},
+                             {"output.echo_prompt",
+                              [](GenerateRequest& r) {
+                                SetRows(r);
+                                r.mutable_output()->set_echo_prompt(true);
+                              }},
+                             {"truncation",
+                              [](GenerateRequest& r) {
+                                SetRows(r);
+                                r.set_truncation(gateway::v1::TRUNCATION_POLICY_CUT_END);
+                              }},
+                         }));
+
+TEST(ValidateGenerateRequestTest, TakesHiddenStates) {
+  GenerateRequest wire;
+  SetRows(wire);
+  PHYLLO_EXPECT_OK(Validate(wire));
+}
+
+TEST(ValidateGenerateRequestTest, FillsDefaultsOfDryInWhenItIsOn) {
+  GenerateRequest wire = TextRequest();
+  wire.mutable_sampling()->mutable_dry()->set_multiplier(0.5f);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const GenerationRequest request, Validate(wire));
+  EXPECT_EQ(request.sampling.dry().base(), 1.75f);
+  EXPECT_EQ(request.sampling.dry().allowed_length(), 2);
+}
 
 class FitPromptTest : public ::testing::Test {
  protected:
@@ -269,6 +363,15 @@ TEST_F(FitPromptTest, KeepsOneTokenWhenAnswerWantsEverything) {
   wire_.mutable_stopping()->set_max_new_tokens(500);
   PHYLLO_ASSERT_OK(Fit(12));
   EXPECT_THAT(ids_, ElementsAre(11));
+}
+
+TEST_F(FitPromptTest, RejectsMoreLogprobsThanAMessageHolds) {
+  wire_.mutable_output()->mutable_prompt_logprobs()->set_top_count(128);
+  ids_.resize(8200);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(request_, Validate(wire_));
+  EXPECT_EQ(GetInvalidField(FitPrompt(10000, request_, ids_).status()), "output.prompt_logprobs");
+  ids_.resize(8000);
+  PHYLLO_EXPECT_OK(FitPrompt(10000, request_, ids_));
 }
 
 TEST_F(FitPromptTest, RejectsEmptyPrompt) { EXPECT_EQ(GetInvalidField(Fit(0).status()), "prompt"); }

@@ -2,7 +2,6 @@
 
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -38,32 +37,34 @@ absl::Status CheckNumber(const NumberCheck& check) {
                                 check.low, ", ", check.high, "]"));
 }
 
-absl::Status CheckSupported(const common::v1::SamplingParameters& sampling) {
-  const std::pair<bool, absl::string_view> unsupported[] = {
-      {sampling.has_typical_p(), "sampling.typical_p"},
-      {sampling.has_top_n_sigma(), "sampling.top_n_sigma"},
-      {sampling.has_penalty_window(), "sampling.penalty_window"},
-      {sampling.has_no_repeat_ngram_size(), "sampling.no_repeat_ngram_size"},
-      {!sampling.banned_token_sequences().empty(), "sampling.banned_token_sequences"},
-      {sampling.has_dry(), "sampling.dry"},
-      {sampling.has_xtc(), "sampling.xtc"},
-  };
-  for (const auto& [is_set, field] : unsupported) {
-    if (is_set) return InvalidField(field, "is not supported yet");
-  }
-  return absl::OkStatus();
+absl::Status CheckSize(absl::string_view field, int64_t size, int64_t low, int64_t high) {
+  if (size >= low && size <= high) return absl::OkStatus();
+  return InvalidField(field,
+                      absl::StrCat("has ", size, " elements; must have ", low, " to ", high));
 }
 
 absl::Status CheckLogitBias(const common::v1::SamplingParameters& sampling, int64_t vocab_size) {
-  if (sampling.logit_bias().size() > static_cast<size_t>(kMaxLogitBiasCount)) {
-    return InvalidField("sampling.logit_bias",
-                        absl::StrCat("has ", sampling.logit_bias().size(), " entries; at most ",
-                                     kMaxLogitBiasCount));
-  }
+  PHYLLO_RETURN_IF_ERROR(CheckSize("sampling.logit_bias",
+                                   static_cast<int64_t>(sampling.logit_bias().size()), 0,
+                                   kMaxLogitBiasCount));
   for (const auto& [token_id, bias] : sampling.logit_bias()) {
     const std::string field = absl::StrCat("sampling.logit_bias[", token_id, "]");
     PHYLLO_RETURN_IF_ERROR(CheckTokenIds(field, {token_id}, vocab_size));
     PHYLLO_RETURN_IF_ERROR(CheckNumber({field, true, bias, -kMaxLogitBias, kMaxLogitBias}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBannedSequences(const common::v1::SamplingParameters& sampling,
+                                  int64_t vocab_size) {
+  PHYLLO_RETURN_IF_ERROR(CheckSize("sampling.banned_token_sequences",
+                                   sampling.banned_token_sequences_size(), 0,
+                                   kMaxBannedSequenceCount));
+  for (int i = 0; i < sampling.banned_token_sequences_size(); ++i) {
+    const auto& token_ids = sampling.banned_token_sequences(i).token_ids();
+    const std::string field = absl::StrCat("sampling.banned_token_sequences[", i, "]");
+    PHYLLO_RETURN_IF_ERROR(CheckSize(field, token_ids.size(), 1, kMaxBannedSequenceLength));
+    PHYLLO_RETURN_IF_ERROR(CheckTokenIds(field, token_ids, vocab_size));
   }
   return absl::OkStatus();
 }
@@ -100,23 +101,43 @@ absl::Status CheckTokenIds(absl::string_view field, absl::Span<const int32_t> to
 }
 
 absl::Status CheckSampling(const common::v1::SamplingParameters& sampling, int64_t vocab_size) {
-  PHYLLO_RETURN_IF_ERROR(CheckSupported(sampling));
+  const common::v1::DryParameters& dry = sampling.dry();
+  const common::v1::XtcParameters& xtc = sampling.xtc();
   const NumberCheck checks[] = {
       {"sampling.temperature", sampling.has_temperature(), sampling.temperature(), 0,
        kMaxTemperature},
       {"sampling.top_p", sampling.has_top_p(), sampling.top_p(), 0, 1, true},
       {"sampling.min_p", sampling.has_min_p(), sampling.min_p(), 0, 1},
+      {"sampling.typical_p", sampling.has_typical_p(), sampling.typical_p(), 0, 1, true},
+      {"sampling.top_n_sigma", sampling.has_top_n_sigma(), sampling.top_n_sigma(), 0, kMaxTopNSigma,
+       true},
       {"sampling.repetition_penalty", sampling.has_repetition_penalty(),
        sampling.repetition_penalty(), 0, kMaxRepetitionPenalty, true},
       {"sampling.frequency_penalty", sampling.has_frequency_penalty(), sampling.frequency_penalty(),
        -kMaxAdditivePenalty, kMaxAdditivePenalty},
       {"sampling.presence_penalty", sampling.has_presence_penalty(), sampling.presence_penalty(),
        -kMaxAdditivePenalty, kMaxAdditivePenalty},
+      {"sampling.dry.multiplier", sampling.has_dry(), dry.multiplier(), 0, kMaxDryMultiplier, true},
+      {"sampling.dry.base", dry.has_base(), dry.base(), 1, kMaxDryBase},
+      {"sampling.xtc.probability", sampling.has_xtc(), xtc.probability(), 0, 1},
+      {"sampling.xtc.threshold", sampling.has_xtc(), xtc.threshold(), 0, kMaxXtcThreshold},
   };
   for (const NumberCheck& check : checks) PHYLLO_RETURN_IF_ERROR(CheckNumber(check));
   PHYLLO_RETURN_IF_ERROR(
       CheckInteger("sampling.top_k", sampling.has_top_k(), sampling.top_k(), 1, kMaxInt32));
+  PHYLLO_RETURN_IF_ERROR(CheckInteger("sampling.penalty_window", sampling.has_penalty_window(),
+                                      sampling.penalty_window(), 1, kMaxInt32));
+  PHYLLO_RETURN_IF_ERROR(CheckInteger("sampling.no_repeat_ngram_size",
+                                      sampling.has_no_repeat_ngram_size(),
+                                      sampling.no_repeat_ngram_size(), 1, kMaxInt32));
+  PHYLLO_RETURN_IF_ERROR(CheckInteger("sampling.dry.allowed_length", dry.has_allowed_length(),
+                                      dry.allowed_length(), 0, kMaxInt32));
+  PHYLLO_RETURN_IF_ERROR(CheckSize("sampling.dry.breaker_token_ids", dry.breaker_token_ids_size(),
+                                   0, kMaxDryBreakerCount));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckTokenIds("sampling.dry.breaker_token_ids", dry.breaker_token_ids(), vocab_size));
   PHYLLO_RETURN_IF_ERROR(CheckLogitBias(sampling, vocab_size));
+  PHYLLO_RETURN_IF_ERROR(CheckBannedSequences(sampling, vocab_size));
   return CheckTokenIds("sampling.allowed_token_ids", sampling.allowed_token_ids(), vocab_size);
 }
 
@@ -136,11 +157,8 @@ absl::Status CheckLogprobs(absl::string_view field, const common::v1::LogprobPar
                            int64_t vocab_size) {
   PHYLLO_RETURN_IF_ERROR(CheckInteger(absl::StrCat(field, ".top_count"), true, logprobs.top_count(),
                                       0, kMaxTopLogprobs));
-  if (logprobs.token_ids_size() > kMaxTopLogprobs) {
-    return InvalidField(
-        absl::StrCat(field, ".token_ids"),
-        absl::StrCat("has ", logprobs.token_ids_size(), " ids; at most ", kMaxTopLogprobs));
-  }
+  PHYLLO_RETURN_IF_ERROR(
+      CheckSize(absl::StrCat(field, ".token_ids"), logprobs.token_ids_size(), 0, kMaxTopLogprobs));
   return CheckTokenIds(absl::StrCat(field, ".token_ids"), logprobs.token_ids(), vocab_size);
 }
 

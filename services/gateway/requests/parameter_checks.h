@@ -22,7 +22,7 @@ absl::Status CheckInteger(absl::string_view field, bool is_set, int64_t value, i
 absl::Status CheckTokenIds(absl::string_view field, absl::Span<const int32_t> token_ids,
                            int64_t vocab_size);
 
-// Fields "sampling.*"; what the sampler does not offer yet is named as well.
+// Fields "sampling.*".
 absl::Status CheckSampling(const common::v1::SamplingParameters& sampling, int64_t vocab_size);
 
 // Fields "stopping.*".

@@ -1,10 +1,14 @@
 #include "services/gateway/requests/prompt.h"
 
 #include <memory>
+#include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "grpcpp/client_context.h"
 #include "model/base/status_macros.h"
+#include "model/sampling/sampling_parameters.h"
+#include "services/common/status_bridge.h"
 
 namespace phyllo {
 namespace {
@@ -84,9 +88,32 @@ absl::StatusOr<Prompt> TokenizePrompt(const GenerationRequest& request, const Ba
       return EncodePrompt(*request.wire, caller);
     case GenerateRequest::kChat:
       return RenderPrompt(*request.wire, caller);
+    case GenerateRequest::kHiddenStates:
+      return Prompt{std::vector<int32_t>(request.wire->hidden_states().shape(0), -1), ""};
     default:
       return TakePrompt(*request.wire, caller);
   }
+}
+
+absl::Status BanTexts(const BackendState& partner, const grpc::ServerContext& parent,
+                      BackendSet& backends, GenerationRequest& request) {
+  std::set<std::vector<int32_t>> seen;
+  for (int i = 0; i < request.wire->banned_texts_size(); ++i) {
+    const std::string& text = request.wire->banned_texts(i);
+    for (const std::string& form : {text, absl::StrCat(" ", text)}) {
+      PHYLLO_ASSIGN_OR_RETURN(const std::vector<int32_t> token_ids,
+                              EncodeText(form, false, partner, parent, backends));
+      if (static_cast<int64_t>(token_ids.size()) > kMaxBannedSequenceLength) {
+        return InvalidField(
+            absl::StrCat("banned_texts[", i, "]"),
+            absl::StrCat("has ", token_ids.size(), " tokens; at most ", kMaxBannedSequenceLength));
+      }
+      if (token_ids.empty() || !seen.insert(token_ids).second) continue;
+      request.sampling.add_banned_token_sequences()->mutable_token_ids()->Add(token_ids.begin(),
+                                                                              token_ids.end());
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text, bool add_special_tokens,

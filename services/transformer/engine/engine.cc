@@ -330,8 +330,11 @@ void Engine::AfterStep(Sequence& sequence, int64_t row_count, const absl::Status
   sequence.computed_count += row_count;
   sequence.pages.ReleaseBefore(sequence.computed_count);
   if (std::exchange(sequence.sampled, false)) {
-    if (!sequence.first_token_time) sequence.first_token_time = now;
     sequence.last_token_time = now;
+    if (!sequence.first_token_time) {
+      sequence.first_token_time = now;
+      sequence.outbox->SetPrefilled(sequence.MakeResult());
+    }
   }
   if (!sequence.step_status.ok()) {
     if (absl::IsInternal(sequence.step_status)) ++totals_.not_finite_count;

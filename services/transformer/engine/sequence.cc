@@ -16,11 +16,11 @@ bool Contains(const std::vector<int32_t>& ids, int32_t id) {
 }
 
 absl::Status CheckTokenIds(absl::string_view name, const std::vector<int32_t>& token_ids,
-                           int64_t vocab_size) {
+                           int32_t least, int64_t vocab_size) {
   for (size_t i = 0; i < token_ids.size(); ++i) {
-    if (token_ids[i] < 0 || token_ids[i] >= vocab_size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, "[", i, "] is ", token_ids[i], ", must be in [0, ", vocab_size, ")"));
+    if (token_ids[i] < least || token_ids[i] >= vocab_size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, "[", i, "] is ", token_ids[i], ", must be in [", least, ", ", vocab_size, ")"));
     }
   }
   return absl::OkStatus();
@@ -66,10 +66,15 @@ absl::Status CheckLengths(const SequenceRequest& request, const SequenceLimits& 
 
 absl::Status ValidateSequenceRequest(const SequenceRequest& request, const SequenceLimits& limits) {
   PHYLLO_RETURN_IF_ERROR(CheckLengths(request, limits));
+  PHYLLO_RETURN_IF_ERROR(CheckTokenIds("prompt_token_ids", request.prompt_token_ids,
+                                       request.prompt_is_hidden_states ? kNoTokenId : 0,
+                                       limits.vocab_size));
+  if (request.first_scored_index && Contains(request.prompt_token_ids, kNoTokenId)) {
+    return absl::InvalidArgumentError(
+        "a prompt without token ids cannot be scored: leave prompt_logprobs out");
+  }
   PHYLLO_RETURN_IF_ERROR(
-      CheckTokenIds("prompt_token_ids", request.prompt_token_ids, limits.vocab_size));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckTokenIds("generated_token_ids", request.generated_token_ids, limits.vocab_size));
+      CheckTokenIds("generated_token_ids", request.generated_token_ids, 0, limits.vocab_size));
   if (request.time_limit && *request.time_limit <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "time_limit is ", absl::FormatDuration(*request.time_limit), ", must be greater than 0"));
@@ -103,6 +108,7 @@ Sequence::Sequence(SequenceId sequence_id, SequenceRequest sequence_request,
       request(WithEosBanned(std::move(sequence_request), limits)),
       outbox(std::move(sequence_outbox)),
       token_ids(request.prompt_token_ids),
+      history(request.sampling.penalty_window),
       feed(std::move(storage.feed)),
       pages(std::move(storage.pages)),
       next_scored_index(request.first_scored_index.value_or(request.prompt_token_ids.size())),

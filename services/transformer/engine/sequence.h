@@ -30,6 +30,9 @@ struct EncodingRequest {
 // What is asked of the engine. Ids in [0, v).
 struct SequenceRequest {
   std::vector<int32_t> prompt_token_ids;  // [n], n >= 1
+  // The prompt is given by its rows alone: its ids may be kNoTokenId, say nothing about the rows,
+  // and count for the penalties only.
+  bool prompt_is_hidden_states = false;
   // Ids this sequence has produced before, here or elsewhere; it goes on after them as if it had
   // never stopped.
   std::vector<int32_t> generated_token_ids;

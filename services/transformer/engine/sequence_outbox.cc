@@ -34,6 +34,11 @@ void SequenceOutbox::SetPrefillProgress(PrefillProgress progress) {
   news_.prefill_progress = progress;
 }
 
+void SequenceOutbox::SetPrefilled(SequenceResult so_far) {
+  absl::MutexLock lock(&mutex_);
+  news_.prefilled = std::move(so_far);
+}
+
 void SequenceOutbox::Finish(SequenceResult result) {
   absl::MutexLock lock(&mutex_);
   news_.result = std::move(result);

@@ -60,6 +60,8 @@ struct PrefillProgress {
 struct SequenceNews {
   std::vector<RowRange> needs;
   std::optional<PrefillProgress> prefill_progress;
+  // Once, when the first token is there: counts and times so far.
+  std::optional<SequenceResult> prefilled;
   int64_t first_scored_index = 0;           // index in the prompt of scored_tokens.front()
   std::vector<SampledToken> scored_tokens;  // prompt tokens in order
   int64_t first_token_index = 0;            // index among all generated tokens of tokens.front()
@@ -67,7 +69,8 @@ struct SequenceNews {
   std::optional<SequenceResult> result;  // the last news there is
 
   bool empty() const {
-    return needs.empty() && !prefill_progress && scored_tokens.empty() && tokens.empty() && !result;
+    return needs.empty() && !prefill_progress && !prefilled && scored_tokens.empty() &&
+           tokens.empty() && !result;
   }
 };
 
@@ -85,6 +88,7 @@ class SequenceOutbox {
   [[nodiscard]] bool AddScoredToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
   void AddNeed(RowRange need) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetPrefillProgress(PrefillProgress progress) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetPrefilled(SequenceResult so_far) ABSL_LOCKS_EXCLUDED(mutex_);
   // The last call: nothing may be added afterwards.
   void Finish(SequenceResult result) ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells the reader, if there is news it was not told of. At the end of a step, so that the step's

@@ -16,22 +16,6 @@
 namespace phyllo {
 namespace {
 
-constexpr char kNotSupported[] = "is not supported by this server";
-
-absl::Status CheckSupported(const common::v1::SamplingParameters& sampling) {
-  if (sampling.has_typical_p() && sampling.typical_p() != 1.0f)
-    return InvalidField("sampling.typical_p", kNotSupported);
-  if (sampling.has_top_n_sigma()) return InvalidField("sampling.top_n_sigma", kNotSupported);
-  if (sampling.has_penalty_window()) return InvalidField("sampling.penalty_window", kNotSupported);
-  if (sampling.has_no_repeat_ngram_size())
-    return InvalidField("sampling.no_repeat_ngram_size", kNotSupported);
-  if (sampling.banned_token_sequences_size() > 0)
-    return InvalidField("sampling.banned_token_sequences", kNotSupported);
-  if (sampling.has_dry()) return InvalidField("sampling.dry", kNotSupported);
-  if (sampling.has_xtc()) return InvalidField("sampling.xtc", kNotSupported);
-  return absl::OkStatus();
-}
-
 absl::Status CheckContext(const common::v1::RequestContext& context) {
   if (context.has_adapter()) return absl::NotFoundError("this server has no adapters");
   if (context.priority() < -100 || context.priority() > 100) {
@@ -41,13 +25,32 @@ absl::Status CheckContext(const common::v1::RequestContext& context) {
   return absl::OkStatus();
 }
 
+DryParameters ToDry(const common::v1::DryParameters& proto) {
+  DryParameters dry;
+  dry.multiplier = proto.multiplier();
+  if (proto.has_base()) dry.base = proto.base();
+  if (proto.has_allowed_length()) dry.allowed_length = proto.allowed_length();
+  dry.breaker_token_ids.insert(proto.breaker_token_ids().begin(), proto.breaker_token_ids().end());
+  return dry;
+}
+
 absl::StatusOr<SamplingParameters> ToSampling(const common::v1::SamplingParameters& proto) {
-  PHYLLO_RETURN_IF_ERROR(CheckSupported(proto));
   SamplingParameters sampling;
   if (proto.has_temperature()) sampling.temperature = proto.temperature();
   if (proto.has_top_k()) sampling.top_k = proto.top_k();
   if (proto.has_top_p()) sampling.top_p = proto.top_p();
   if (proto.has_min_p()) sampling.min_p = proto.min_p();
+  if (proto.has_typical_p()) sampling.typical_p = proto.typical_p();
+  if (proto.has_top_n_sigma()) sampling.top_n_sigma = proto.top_n_sigma();
+  if (proto.has_xtc())
+    sampling.xtc = XtcParameters{proto.xtc().probability(), proto.xtc().threshold()};
+  if (proto.has_penalty_window()) sampling.penalty_window = proto.penalty_window();
+  if (proto.has_dry()) sampling.dry = ToDry(proto.dry());
+  if (proto.has_no_repeat_ngram_size())
+    sampling.no_repeat_ngram_size = proto.no_repeat_ngram_size();
+  for (const common::v1::TokenSequence& sequence : proto.banned_token_sequences())
+    sampling.banned_sequences.emplace_back(sequence.token_ids().begin(),
+                                           sequence.token_ids().end());
   if (proto.has_repetition_penalty()) sampling.repetition_penalty = proto.repetition_penalty();
   if (proto.has_frequency_penalty()) sampling.frequency_penalty = proto.frequency_penalty();
   if (proto.has_presence_penalty()) sampling.presence_penalty = proto.presence_penalty();
@@ -100,10 +103,11 @@ std::optional<DType> ToDType(common::v1::DataType type) {
 
 absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::GenerateStart& start) {
   PHYLLO_RETURN_IF_ERROR(CheckContext(start.context()));
-  if (start.has_constraint()) return InvalidField("constraint", kNotSupported);
-  if (start.speculation().enabled()) return InvalidField("speculation.enabled", kNotSupported);
-  if (start.prompt_is_hidden_states())
-    return InvalidField("prompt_is_hidden_states", kNotSupported);
+  if (start.has_constraint())
+    return InvalidField("constraint",
+                        "is not offered: this server has no grammar to mask tokens by");
+  if (start.speculation().enabled())
+    return InvalidField("speculation.enabled", "is not offered: this server drafts no tokens");
   const common::v1::StoppingParameters& stopping = start.stopping();
   if (!stopping.has_max_new_tokens()) return InvalidField("stopping.max_new_tokens", "is required");
   if (stopping.max_new_tokens() < 1) {
@@ -112,6 +116,7 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::Generat
   }
   SequenceRequest request;
   request.prompt_token_ids.assign(start.prompt_token_ids().begin(), start.prompt_token_ids().end());
+  request.prompt_is_hidden_states = start.prompt_is_hidden_states();
   request.generated_token_ids.assign(start.generated_token_ids().begin(),
                                      start.generated_token_ids().end());
   request.max_new_tokens = stopping.max_new_tokens();

@@ -49,6 +49,7 @@ TEST(ToSequenceRequestTest, CarriesEveryField) {
   start.mutable_logprobs()->add_token_ids(8);
   start.mutable_prompt_logprobs()->set_top_count(1);
   start.set_choice_index(2);
+  start.set_prompt_is_hidden_states(true);
   start.mutable_context()->set_priority(-3);
 
   PHYLLO_ASSERT_OK_AND_ASSIGN(const SequenceRequest request, ToSequenceRequest(start));
@@ -71,10 +72,46 @@ TEST(ToSequenceRequestTest, CarriesEveryField) {
   EXPECT_THAT(request.sampling.logprob_token_ids, ElementsAre(8));
   EXPECT_EQ(request.sampling.choice, 2);
   EXPECT_TRUE(request.ignore_eos);
+  EXPECT_TRUE(request.prompt_is_hidden_states);
   EXPECT_THAT(request.time_limit, Optional(absl::Seconds(3)));
   EXPECT_THAT(request.first_scored_index, Optional(1));
   EXPECT_EQ(request.prompt_logprobs.top_logprobs, 1);
   EXPECT_EQ(request.priority, -3);
+}
+
+TEST(ToSequenceRequestTest, CarriesWhatIsRarelyAskedOfTheSampler) {
+  transformer::v1::GenerateStart start = Start();
+  common::v1::SamplingParameters& sampling = *start.mutable_sampling();
+  sampling.set_typical_p(0.7f);
+  sampling.set_top_n_sigma(1.5f);
+  sampling.mutable_xtc()->set_probability(0.25f);
+  sampling.mutable_xtc()->set_threshold(0.125f);
+  sampling.set_penalty_window(64);
+  sampling.set_no_repeat_ngram_size(3);
+  for (const int32_t id : {6, 7}) {
+    common::v1::TokenSequence& banned = *sampling.add_banned_token_sequences();
+    banned.add_token_ids(5);
+    banned.add_token_ids(id);
+  }
+  sampling.mutable_dry()->set_multiplier(0.5f);
+  sampling.mutable_dry()->set_base(2.0f);
+  sampling.mutable_dry()->set_allowed_length(4);
+  sampling.mutable_dry()->add_breaker_token_ids(1);
+
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const SequenceRequest request, ToSequenceRequest(start));
+  EXPECT_EQ(request.sampling.typical_p, 0.7f);
+  EXPECT_THAT(request.sampling.top_n_sigma, Optional(1.5f));
+  ASSERT_TRUE(request.sampling.xtc.has_value());
+  EXPECT_EQ(request.sampling.xtc->probability, 0.25f);
+  EXPECT_EQ(request.sampling.xtc->threshold, 0.125f);
+  EXPECT_THAT(request.sampling.penalty_window, Optional(64));
+  EXPECT_THAT(request.sampling.no_repeat_ngram_size, Optional(3));
+  EXPECT_THAT(request.sampling.banned_sequences, ElementsAre(ElementsAre(5, 6), ElementsAre(5, 7)));
+  ASSERT_TRUE(request.sampling.dry.has_value());
+  EXPECT_EQ(request.sampling.dry->multiplier, 0.5f);
+  EXPECT_EQ(request.sampling.dry->base, 2.0f);
+  EXPECT_EQ(request.sampling.dry->allowed_length, 4);
+  EXPECT_THAT(request.sampling.dry->breaker_token_ids, UnorderedElementsAre(1));
 }
 
 struct BadStart {
@@ -95,17 +132,6 @@ TEST_P(BadGenerateStartTest, ReturnsInvalidArgumentNamingTheField) {
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadGenerateStartTest,
     ::testing::Values(
-        BadStart{"sampling.typical_p", [](auto& s) { s.mutable_sampling()->set_typical_p(0.5f); }},
-        BadStart{"sampling.top_n_sigma",
-                 [](auto& s) { s.mutable_sampling()->set_top_n_sigma(1.0f); }},
-        BadStart{"sampling.penalty_window",
-                 [](auto& s) { s.mutable_sampling()->set_penalty_window(5); }},
-        BadStart{"sampling.no_repeat_ngram_size",
-                 [](auto& s) { s.mutable_sampling()->set_no_repeat_ngram_size(5); }},
-        BadStart{"sampling.banned_token_sequences",
-                 [](auto& s) { s.mutable_sampling()->add_banned_token_sequences(); }},
-        BadStart{"sampling.dry", [](auto& s) { s.mutable_sampling()->mutable_dry(); }},
-        BadStart{"sampling.xtc", [](auto& s) { s.mutable_sampling()->mutable_xtc(); }},
         BadStart{"sampling.seed", [](auto& s) { s.mutable_sampling()->clear_seed(); }},
         BadStart{"stopping.max_new_tokens",
                  [](auto& s) { s.mutable_stopping()->clear_max_new_tokens(); }},
@@ -114,7 +140,6 @@ INSTANTIATE_TEST_SUITE_P(
         BadStart{"constraint", [](auto& s) { s.mutable_constraint(); }},
         BadStart{"speculation.enabled",
                  [](auto& s) { s.mutable_speculation()->set_enabled(true); }},
-        BadStart{"prompt_is_hidden_states", [](auto& s) { s.set_prompt_is_hidden_states(true); }},
         BadStart{"context.priority", [](auto& s) { s.mutable_context()->set_priority(101); }}));
 
 TEST(ToSequenceRequestTest, NeedsNoSeedWhenGreedy) {

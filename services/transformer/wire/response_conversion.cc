@@ -1,7 +1,6 @@
 #include "services/transformer/wire/response_conversion.h"
 
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "services/common/durations.h"
@@ -18,6 +17,7 @@ void ToProto(const SampledToken& token, common::v1::PositionLogprobs& proto) {
     common::v1::TokenLogprob& entry = *proto.add_top();
     entry.set_token_id(top.token_id);
     entry.set_logprob(top.logprob);
+    entry.set_rank(static_cast<int32_t>(top.rank));
   }
 }
 
@@ -44,7 +44,7 @@ common::v1::FinishReason ToProto(FinishReason reason) {
   return common::v1::FINISH_REASON_UNSPECIFIED;
 }
 
-// `finished` is GenerateFinished, ScoreFinished or EncodeFinished.
+// `finished` is GenerateFinished, ScoreFinished, EncodeFinished or Prefilled.
 template <typename Finished>
 void SetUsageAndLatency(const SequenceResult& result, Finished& finished) {
   finished.mutable_usage()->set_prompt_token_count(result.prompt_token_count);
@@ -71,8 +71,13 @@ void GenerateConversation::Append(SequenceNews news, std::deque<Response>& respo
     progress.set_done_token_count(news.prefill_progress->done_count);
     progress.set_total_token_count(news.prefill_progress->total_count);
   }
-  std::move(news.scored_tokens.begin(), news.scored_tokens.end(),
-            std::back_inserter(prompt_tokens_));
+  if (!news.scored_tokens.empty()) {
+    transformer::v1::PromptLogprobs& prompt = *responses.emplace_back().mutable_prompt_logprobs();
+    prompt.set_first_index(news.first_scored_index);
+    for (const SampledToken& token : news.scored_tokens) ToProto(token, *prompt.add_logprobs());
+  }
+  if (news.prefilled)
+    SetUsageAndLatency(*news.prefilled, *responses.emplace_back().mutable_prefilled());
   if (!news.tokens.empty()) {
     transformer::v1::Tokens& tokens = *responses.emplace_back().mutable_tokens();
     tokens.set_first_index(news.first_token_index);
@@ -85,8 +90,6 @@ void GenerateConversation::Append(SequenceNews news, std::deque<Response>& respo
     transformer::v1::GenerateFinished& finished = *responses.emplace_back().mutable_finished();
     finished.set_finish_reason(ToProto(news.result->finish_reason));
     SetUsageAndLatency(*news.result, finished);
-    for (const SampledToken& token : prompt_tokens_)
-      ToProto(token, *finished.add_prompt_logprobs());
   }
 }
 

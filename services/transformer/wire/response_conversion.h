@@ -27,7 +27,6 @@ class GenerateConversation {
 
  private:
   bool with_logprobs_ = false;
-  std::vector<SampledToken> prompt_tokens_;  // scored so far
 };
 
 class ScoreConversation {
