@@ -84,12 +84,25 @@ transformer::v1::GetInfoResponse DescribeModel(const LocalStepModel& model,
   for (const int32_t id : limits.eos_token_ids) info.add_eos_token_ids(id);
   info.set_head(ToProto(model.sizes().head));
   info.set_default_pooling(ToProto(model.sizes().default_pooling));
+  if (model.sizes().head == HeadKind::kLabels) {
+    for (const std::string& label : model.config().labels) info.add_labels(label);
+    info.set_problem_type(ToProblemType(model.config().problem_type));
+  }
   *info.mutable_default_sampling() = DefaultSampling(model.generation_config());
   if (model.generation_config().max_new_tokens) {
     info.mutable_default_stopping()->set_max_new_tokens(
         static_cast<int32_t>(*model.generation_config().max_new_tokens));
   }
   return info;
+}
+
+common::v1::ProblemType ToProblemType(absl::string_view text) {
+  if (text == "single_label_classification")
+    return common::v1::PROBLEM_TYPE_SINGLE_LABEL_CLASSIFICATION;
+  if (text == "multi_label_classification")
+    return common::v1::PROBLEM_TYPE_MULTI_LABEL_CLASSIFICATION;
+  if (text == "regression") return common::v1::PROBLEM_TYPE_REGRESSION;
+  return common::v1::PROBLEM_TYPE_UNSPECIFIED;
 }
 
 common::v1::SamplingParameters DefaultSampling(const GenerationConfig& config) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "model/config/generation_config.h"
 #include "phyllo/transformer/v1/transformer.pb.h"
 #include "services/transformer/engine/sequence.h"
@@ -19,6 +20,9 @@ std::vector<int32_t> EosTokenIds(const LocalStepModel& model);
 // The answer to GetInfo but for `server`.
 transformer::v1::GetInfoResponse DescribeModel(const LocalStepModel& model,
                                                const SequenceLimits& limits);
+
+// problem_type of config.json; unspecified if it is empty or unknown.
+common::v1::ProblemType ToProblemType(absl::string_view text);
 
 // The defaults that generation_config.json gives: only what it says. do_sample false is temperature
 // 0; top_k 0 is all.

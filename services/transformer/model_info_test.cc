@@ -39,6 +39,15 @@ TEST(DefaultSamplingTest, IsGreedyWithoutSamplingAndUnlimitedAtTopKZero) {
   EXPECT_FALSE(sampling.has_top_k());
 }
 
+TEST(ToProblemTypeTest, KnowsTheNamesOfConfigJson) {
+  EXPECT_EQ(ToProblemType("regression"), common::v1::PROBLEM_TYPE_REGRESSION);
+  EXPECT_EQ(ToProblemType("multi_label_classification"),
+            common::v1::PROBLEM_TYPE_MULTI_LABEL_CLASSIFICATION);
+  EXPECT_EQ(ToProblemType("single_label_classification"),
+            common::v1::PROBLEM_TYPE_SINGLE_LABEL_CLASSIFICATION);
+  EXPECT_EQ(ToProblemType(""), common::v1::PROBLEM_TYPE_UNSPECIFIED);
+}
+
 TEST(WarmUpTest, ComputesOneTokenAndFreesItsPage) {
   FakeStepModel model(2, 4);
   PHYLLO_EXPECT_OK(WarmUp(model));
