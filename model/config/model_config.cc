@@ -83,7 +83,7 @@ void RejectForeign(ConfigReader& reader) {
     }
   }
   for (const absl::string_view key : {"is_encoder_decoder", "add_cross_attention"}) {
-    if (reader.Bool(key, false))
+    if (ReadBool(reader, key, false))
       reader.FailUnsupported(
           absl::StrCat(key, " true is not supported: only decoders without an encoder are"));
   }
@@ -95,7 +95,7 @@ void RejectUnread(ConfigReader& reader, int64_t num_hidden_layers) {
   for (const absl::string_view key :
        {"use_sliding_window", "use_moe", "use_bidirectional_attention", "attention_bias",
         "mlp_bias", "use_qk_norm", "qk_layernorm"}) {
-    if (!reader.WasRead(key) && reader.Bool(key, false))
+    if (!reader.WasRead(key) && ReadBool(reader, key, false))
       reader.FailUnsupported(absl::StrCat(key, " true is not supported"));
   }
   for (const absl::string_view key :
@@ -190,7 +190,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json) {
   family->describe(reader, decoder);
   if (!status.ok()) return status;
   RejectUnread(reader, decoder.num_hidden_layers());
-  const bool tied = reader.Bool("tie_word_embeddings", family->tie_word_embeddings);
+  const bool tied = ReadBool(reader, "tie_word_embeddings", family->tie_word_embeddings);
   decoder.tie_word_embeddings = tied && decoder.head == HeadKind::kLmHead;
   if (decoder.head == HeadKind::kLabels) ReadLabels(reader, config);
   ReadTokenIds(reader, config);

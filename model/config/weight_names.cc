@@ -3,69 +3,51 @@
 #include "absl/strings/string_view.h"
 
 namespace phyllo {
+namespace {
+
+struct RoleName {
+  WeightRole role;
+  absl::string_view name;
+};
+
+constexpr RoleName kRoleNames[] = {
+    {WeightRole::kEmbedTokens, "embed_tokens"},
+    {WeightRole::kEmbedPositions, "embed_positions"},
+    {WeightRole::kInputNorm, "input_norm"},
+    {WeightRole::kInputNormBias, "input_norm.bias"},
+    {WeightRole::kQProj, "q_proj"},
+    {WeightRole::kQProjBias, "q_proj.bias"},
+    {WeightRole::kKProj, "k_proj"},
+    {WeightRole::kKProjBias, "k_proj.bias"},
+    {WeightRole::kVProj, "v_proj"},
+    {WeightRole::kVProjBias, "v_proj.bias"},
+    {WeightRole::kQNorm, "q_norm"},
+    {WeightRole::kKNorm, "k_norm"},
+    {WeightRole::kOProj, "o_proj"},
+    {WeightRole::kOProjBias, "o_proj.bias"},
+    {WeightRole::kAttentionOutputNorm, "attention_output_norm"},
+    {WeightRole::kFeedForwardNorm, "feed_forward_norm"},
+    {WeightRole::kFeedForwardNormBias, "feed_forward_norm.bias"},
+    {WeightRole::kFeedForwardOutputNorm, "feed_forward_output_norm"},
+    {WeightRole::kRouter, "router"},
+    {WeightRole::kGateProj, "gate_proj"},
+    {WeightRole::kGateProjBias, "gate_proj.bias"},
+    {WeightRole::kUpProj, "up_proj"},
+    {WeightRole::kUpProjBias, "up_proj.bias"},
+    {WeightRole::kDownProj, "down_proj"},
+    {WeightRole::kDownProjBias, "down_proj.bias"},
+    {WeightRole::kFinalNorm, "norm"},
+    {WeightRole::kFinalNormBias, "norm.bias"},
+    {WeightRole::kLmHead, "lm_head"},
+    {WeightRole::kLmHeadBias, "lm_head.bias"},
+    {WeightRole::kScore, "score"},
+};
+
+}  // namespace
 
 absl::string_view WeightRoleName(WeightRole role) {
-  switch (role) {
-    case WeightRole::kEmbedTokens:
-      return "embed_tokens";
-    case WeightRole::kEmbedPositions:
-      return "embed_positions";
-    case WeightRole::kInputNorm:
-      return "input_norm";
-    case WeightRole::kInputNormBias:
-      return "input_norm.bias";
-    case WeightRole::kQProj:
-      return "q_proj";
-    case WeightRole::kQProjBias:
-      return "q_proj.bias";
-    case WeightRole::kKProj:
-      return "k_proj";
-    case WeightRole::kKProjBias:
-      return "k_proj.bias";
-    case WeightRole::kVProj:
-      return "v_proj";
-    case WeightRole::kVProjBias:
-      return "v_proj.bias";
-    case WeightRole::kQNorm:
-      return "q_norm";
-    case WeightRole::kKNorm:
-      return "k_norm";
-    case WeightRole::kOProj:
-      return "o_proj";
-    case WeightRole::kOProjBias:
-      return "o_proj.bias";
-    case WeightRole::kAttentionOutputNorm:
-      return "attention_output_norm";
-    case WeightRole::kFeedForwardNorm:
-      return "feed_forward_norm";
-    case WeightRole::kFeedForwardNormBias:
-      return "feed_forward_norm.bias";
-    case WeightRole::kFeedForwardOutputNorm:
-      return "feed_forward_output_norm";
-    case WeightRole::kRouter:
-      return "router";
-    case WeightRole::kGateProj:
-      return "gate_proj";
-    case WeightRole::kGateProjBias:
-      return "gate_proj.bias";
-    case WeightRole::kUpProj:
-      return "up_proj";
-    case WeightRole::kUpProjBias:
-      return "up_proj.bias";
-    case WeightRole::kDownProj:
-      return "down_proj";
-    case WeightRole::kDownProjBias:
-      return "down_proj.bias";
-    case WeightRole::kFinalNorm:
-      return "norm";
-    case WeightRole::kFinalNormBias:
-      return "norm.bias";
-    case WeightRole::kLmHead:
-      return "lm_head";
-    case WeightRole::kLmHeadBias:
-      return "lm_head.bias";
-    case WeightRole::kScore:
-      return "score";
+  for (const RoleName& line : kRoleNames) {
+    if (line.role == role) return line.name;
   }
   return "unknown";
 }

@@ -40,7 +40,7 @@ constexpr ActivationAlias kActivations[] = {
 
 void ReadHeads(ConfigReader& reader, const DecoderKeys& keys, int64_t hidden_size,
                AttentionDescription& attention) {
-  const int64_t heads = reader.Integer(keys.num_attention_heads, 1, kMaxHeads);
+  const int64_t heads = ReadInteger(reader, keys.num_attention_heads, 1, kMaxHeads);
   const std::optional<int64_t> kv_heads =
       reader.OptionalInteger(keys.num_key_value_heads, 1, kMaxHeads);
   if (!kv_heads.has_value() && !keys.default_multi_head)
@@ -72,7 +72,7 @@ void ReadHeads(ConfigReader& reader, const DecoderKeys& keys, int64_t hidden_siz
 int64_t ReadIntermediateSize(ConfigReader& reader, const DecoderKeys& keys, int64_t hidden_size) {
   if (keys.default_intermediate_size != nullptr && !reader.Has(keys.intermediate_size))
     return keys.default_intermediate_size(hidden_size);
-  return reader.Integer(keys.intermediate_size, 1, kMaxIntermediateSize);
+  return ReadInteger(reader, keys.intermediate_size, 1, kMaxIntermediateSize);
 }
 
 void ReadRopeOfAllLayers(ConfigReader& reader, const RopeKeys& keys, DecoderDescription& decoder) {
@@ -129,9 +129,10 @@ constinit const WeightNames kLlamaWeightNames = {
 
 void ReadDecoder(ConfigReader& reader, const DecoderKeys& keys, DecoderDescription& decoder) {
   decoder.weight_names = keys.weight_names;
-  decoder.vocab_size = reader.Integer("vocab_size", 1, kMaxVocabSize);
-  decoder.hidden_size = reader.Integer(keys.hidden_size, 1, kMaxHiddenSize);
-  decoder.max_position_embeddings = reader.Integer(keys.max_position_embeddings, 1, kMaxPositions);
+  decoder.vocab_size = ReadInteger(reader, "vocab_size", 1, kMaxVocabSize);
+  decoder.hidden_size = ReadInteger(reader, keys.hidden_size, 1, kMaxHiddenSize);
+  decoder.max_position_embeddings =
+      ReadInteger(reader, keys.max_position_embeddings, 1, kMaxPositions);
   decoder.norm = keys.norm;
   const std::optional<double> eps = reader.OptionalNumber(keys.norm_eps, 0.0, 1.0);
   if (!eps.has_value()) reader.FailInvalid(absl::StrCat(keys.norm_eps, " is missing"));
@@ -141,7 +142,7 @@ void ReadDecoder(ConfigReader& reader, const DecoderKeys& keys, DecoderDescripti
   ReadHeads(reader, keys, decoder.hidden_size, layer.attention);
   layer.feed_forward.intermediate_size = ReadIntermediateSize(reader, keys, decoder.hidden_size);
   layer.feed_forward.activation = ReadActivation(reader, keys.hidden_act, keys.default_hidden_act);
-  decoder.layers.assign(reader.Integer(keys.num_hidden_layers, 1, kMaxLayers), layer);
+  decoder.layers.assign(ReadInteger(reader, keys.num_hidden_layers, 1, kMaxLayers), layer);
   if (keys.rope.has_value()) {
     ReadRopeOfAllLayers(reader, *keys.rope, decoder);
   } else {
@@ -150,7 +151,7 @@ void ReadDecoder(ConfigReader& reader, const DecoderKeys& keys, DecoderDescripti
 }
 
 void ReadAttentionBias(ConfigReader& reader, DecoderDescription& decoder) {
-  const bool bias = reader.Bool("attention_bias", false);
+  const bool bias = ReadBool(reader, "attention_bias", false);
   for (LayerDescription& layer : decoder.layers) {
     AttentionDescription& attention = layer.attention;
     attention.q_bias = attention.k_bias = attention.v_bias = attention.o_bias = bias;
@@ -158,7 +159,7 @@ void ReadAttentionBias(ConfigReader& reader, DecoderDescription& decoder) {
 }
 
 void ReadMlpBias(ConfigReader& reader, DecoderDescription& decoder) {
-  const bool bias = reader.Bool("mlp_bias", false);
+  const bool bias = ReadBool(reader, "mlp_bias", false);
   for (LayerDescription& layer : decoder.layers) {
     FeedForwardDescription& feed_forward = layer.feed_forward;
     feed_forward.gate_bias = feed_forward.up_bias = feed_forward.down_bias = bias;
@@ -181,7 +182,7 @@ Activation ReadActivation(ConfigReader& reader, absl::string_view key, absl::str
 void ReadSlidingWindow(ConfigReader& reader, std::optional<int64_t> absent,
                        const std::function<bool(int64_t layer)>& slides,
                        DecoderDescription& decoder) {
-  const bool null = reader.IsNull("sliding_window");
+  const bool null = IsNull(reader, "sliding_window");
   const std::optional<int64_t> given = reader.OptionalInteger("sliding_window", 1, kMaxPositions);
   const std::optional<int64_t> window = given.has_value() || null ? given : absent;
   const std::vector<std::string> types = reader.StringList("layer_types");
@@ -206,15 +207,15 @@ void ReadSlidingWindow(ConfigReader& reader, std::optional<int64_t> absent,
 void ReadSwitchedSlidingWindow(ConfigReader& reader,
                                const std::function<bool(int64_t layer)>& slides,
                                DecoderDescription& decoder) {
-  const bool on = reader.Bool("use_sliding_window", false);
+  const bool on = ReadBool(reader, "use_sliding_window", false);
   if (on) ReadSlidingWindow(reader, /*absent=*/4096, slides, decoder);
 }
 
 ExpertsDescription ReadExperts(ConfigReader& reader, absl::string_view num_experts_key,
                                const DecoderDescription& decoder) {
   ExpertsDescription experts;
-  experts.num_experts = reader.Integer(num_experts_key, 1, kMaxExperts);
-  experts.num_experts_per_tok = reader.Integer("num_experts_per_tok", 1, experts.num_experts);
+  experts.num_experts = ReadInteger(reader, num_experts_key, 1, kMaxExperts);
+  experts.num_experts_per_tok = ReadInteger(reader, "num_experts_per_tok", 1, experts.num_experts);
   if (experts.num_experts * decoder.num_hidden_layers() > kMaxExpertsOfAllLayers) {
     reader.FailInvalid(absl::StrCat(num_experts_key, " of all layers together must be at most ",
                                     kMaxExpertsOfAllLayers, ", are ", experts.num_experts, " * ",

@@ -57,7 +57,7 @@ void DescribeFourNorms(ConfigReader& reader, const RopeKeys& rope, int64_t full_
                  decoder);
   const auto slides = [=](int64_t layer) { return (layer + 1) % full_attention_interval != 0; };
   ReadSlidingWindow(reader, /*absent=*/4096, slides, decoder);
-  const double scalar = reader.Number("query_pre_attn_scalar", 1e-3, 1e6, 256.0);
+  const double scalar = ReadNumber(reader, "query_pre_attn_scalar", 1e-3, 1e6, 256.0);
   for (LayerDescription& layer : decoder.layers) {
     layer.attention.scale = static_cast<float>(1.0 / std::sqrt(scalar));
     layer.attention_output_norm = true;
@@ -67,8 +67,8 @@ void DescribeFourNorms(ConfigReader& reader, const RopeKeys& rope, int64_t full_
 
 // A soft cap; null is none.
 float ReadSoftCap(ConfigReader& reader, absl::string_view key, double absent) {
-  if (reader.IsNull(key)) absent = 0.0;
-  return static_cast<float>(reader.Number(key, 1e-3, 1e6, absent));
+  if (IsNull(reader, key)) absent = 0.0;
+  return static_cast<float>(ReadNumber(reader, key, 1e-3, 1e6, absent));
 }
 
 void ReadSoftCaps(ConfigReader& reader, double attention, double logits,

@@ -49,8 +49,8 @@ void Describe(ConfigReader& reader, DecoderDescription& decoder) {
                .rope = std::nullopt,
                .weight_names = &kWeightNames},
               decoder);
-  const bool scale = reader.Bool("scale_attn_weights", true);
-  const bool scale_by_layer = reader.Bool("scale_attn_by_inverse_layer_idx", false);
+  const bool scale = ReadBool(reader, "scale_attn_weights", true);
+  const bool scale_by_layer = ReadBool(reader, "scale_attn_by_inverse_layer_idx", false);
   double number = 0;
   for (LayerDescription& layer : decoder.layers) {
     AttentionDescription& attention = layer.attention;

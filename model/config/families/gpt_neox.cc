@@ -47,8 +47,8 @@ void Describe(ConfigReader& reader, DecoderDescription& decoder) {
                                 .partial_rotary_factor = "rotary_pct"},
                .weight_names = &kWeightNames},
               decoder);
-  const bool parallel = reader.Bool("use_parallel_residual", true);
-  const bool bias = reader.Bool("attention_bias", true);
+  const bool parallel = ReadBool(reader, "use_parallel_residual", true);
+  const bool bias = ReadBool(reader, "attention_bias", true);
   for (LayerDescription& layer : decoder.layers) {
     AttentionDescription& attention = layer.attention;
     attention.q_bias = attention.k_bias = attention.v_bias = attention.o_bias = bias;

@@ -18,7 +18,7 @@ void Describe(ConfigReader& reader, DecoderDescription& decoder) {
   ReadAttentionBias(reader, decoder);
   ReadMlpBias(reader, decoder);
   const auto multiplier = [&reader](absl::string_view key) {
-    return static_cast<float>(reader.Number(key, kMin, kMax, 1.0));
+    return static_cast<float>(ReadNumber(reader, key, kMin, kMax, 1.0));
   };
   decoder.embedding_scale = multiplier("embedding_multiplier");
   decoder.residual_multiplier = multiplier("residual_multiplier");

@@ -86,7 +86,7 @@ int64_t PiTimes(int64_t hidden_size) {
 // MiniMind's YaRN if max_position_embeddings is over the original length. Which of its two formulas
 // follows from the dictionary: the later one has an attention_factor.
 void ReadScaling(ConfigReader& reader, bool third_generation, DecoderDescription& decoder) {
-  if (!reader.Bool("inference_rope_scaling", false)) return;
+  if (!ReadBool(reader, "inference_rope_scaling", false)) return;
   RopeOptions options(reader, /*layer_type=*/"", /*with_rope_scaling=*/true);
   const std::optional<double> attention_factor = options.Number("attention_factor", 1e-3, 1e3);
   const std::optional<double> factor = options.Number("factor", 1.0, kMaxRopeFactor);
@@ -111,12 +111,13 @@ void ReadScaling(ConfigReader& reader, bool third_generation, DecoderDescription
 // is only one.
 void ReadSoftmaxExperts(ConfigReader& reader, int64_t num_shared_experts,
                         DecoderDescription& decoder) {
-  if (!reader.Bool("use_moe", false)) return;
+  if (!ReadBool(reader, "use_moe", false)) return;
   const std::string scoring = reader.OptionalString("scoring_func").value_or("softmax");
   if (scoring != "softmax")
     reader.FailUnsupported(absl::StrCat("scoring_func \"", scoring, "\" is not supported"));
   ExpertsDescription experts = ReadExperts(reader, "n_routed_experts", decoder);
-  experts.norm_topk_prob = reader.Bool("norm_topk_prob", true) && experts.num_experts_per_tok > 1;
+  experts.norm_topk_prob =
+      ReadBool(reader, "norm_topk_prob", true) && experts.num_experts_per_tok > 1;
   experts.num_shared_experts = num_shared_experts;
   for (LayerDescription& layer : decoder.layers) layer.feed_forward.experts = experts;
 }
@@ -138,7 +139,7 @@ void DescribeFirst(ConfigReader& reader, DecoderDescription& decoder) {
               decoder);
   decoder.ropes[0].layout = RopeLayout::kInterleaved;
   if (!reader.Has("hidden_dim")) {
-    const int64_t multiple = reader.Integer("multiple_of", 1, kMaxIntermediateSize);
+    const int64_t multiple = ReadInteger(reader, "multiple_of", 1, kMaxIntermediateSize);
     for (LayerDescription& layer : decoder.layers) {
       int64_t& size = layer.feed_forward.intermediate_size;
       size = RoundUp(size, multiple);
@@ -177,9 +178,9 @@ void DescribeThird(ConfigReader& reader, DecoderDescription& decoder) {
   ReadLater(reader, {.default_intermediate_size = PiTimes}, decoder);
   ReadScaling(reader, /*third_generation=*/true, decoder);
   for (LayerDescription& layer : decoder.layers) layer.attention.qk_norm = QkNorm::kHead;
-  if (!reader.Bool("use_moe", false)) return;
+  if (!ReadBool(reader, "use_moe", false)) return;
   ExpertsDescription experts = ReadExperts(reader, "num_experts", decoder);
-  experts.norm_topk_prob = reader.Bool("norm_topk_prob", true);
+  experts.norm_topk_prob = ReadBool(reader, "norm_topk_prob", true);
   const std::optional<int64_t> size =
       reader.OptionalInteger("moe_intermediate_size", 1, kMaxIntermediateSize);
   for (LayerDescription& layer : decoder.layers) {

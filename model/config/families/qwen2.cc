@@ -17,7 +17,7 @@ void Describe(ConfigReader& reader, DecoderDescription& decoder) {
       reader.OptionalInteger("max_window_layers", 0, 4096).value_or(28);
   ReadSwitchedSlidingWindow(
       reader, [=](int64_t layer) { return layer >= max_window_layers; }, decoder);
-  reader.Bool("attention_bias", false);  // some files have it; the reference does not read it
+  ReadBool(reader, "attention_bias", false);  // some files have it; the reference does not read it
   for (LayerDescription& layer : decoder.layers) {
     layer.attention.q_bias = layer.attention.k_bias = layer.attention.v_bias = true;
   }

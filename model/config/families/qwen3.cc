@@ -39,9 +39,9 @@ void DescribeMoe(ConfigReader& reader, DecoderDescription& decoder) {
   const bool v5 = reader.Has("num_local_experts");
   ExpertsDescription experts =
       ReadExperts(reader, v5 ? "num_local_experts" : "num_experts", decoder);
-  experts.norm_topk_prob = reader.Bool("norm_topk_prob", false);
+  experts.norm_topk_prob = ReadBool(reader, "norm_topk_prob", false);
   const int64_t intermediate_size =
-      reader.Integer("moe_intermediate_size", 1, kMaxIntermediateSize);
+      ReadInteger(reader, "moe_intermediate_size", 1, kMaxIntermediateSize);
   const int64_t step = reader.OptionalInteger("decoder_sparse_step", 1, kMaxLayers).value_or(1);
   const std::vector<int64_t> dense = reader.IntegerList("mlp_only_layers", 0, kMaxLayers);
   for (int64_t i = 0; i < decoder.num_hidden_layers(); ++i) {

@@ -41,11 +41,6 @@ const Json* ConfigReader::Find(absl::string_view key) const {
 
 bool ConfigReader::Has(absl::string_view key) const { return Find(key) != nullptr; }
 
-bool ConfigReader::IsNull(absl::string_view key) const {
-  const auto it = object_->find(std::string(key));
-  return it != object_->end() && it->is_null();
-}
-
 bool ConfigReader::WasRead(absl::string_view key) const { return read_.find(key) != read_.end(); }
 
 void ConfigReader::FailInvalid(absl::string_view message) {
@@ -76,13 +71,6 @@ int64_t ConfigReader::CheckedInteger(absl::string_view key, const Json& value, i
   return value.get<int64_t>();
 }
 
-int64_t ConfigReader::Integer(absl::string_view key, int64_t min, int64_t max) {
-  const Json* value = Find(key);
-  if (value != nullptr) return CheckedInteger(key, *value, min, max);
-  FailInvalid(absl::StrCat(key, " is missing"));
-  return min;
-}
-
 std::optional<int64_t> ConfigReader::OptionalInteger(absl::string_view key, int64_t min,
                                                      int64_t max) {
   const Json* value = Find(key);
@@ -90,32 +78,19 @@ std::optional<int64_t> ConfigReader::OptionalInteger(absl::string_view key, int6
   return CheckedInteger(key, *value, min, max);
 }
 
-double ConfigReader::CheckedNumber(absl::string_view key, const Json& value, double min,
-                                   double max) {
-  if (!value.is_number()) {
-    FailType(key, "a number", value);
-    return min;
-  }
-  const double number = value.get<double>();
-  if (!(number >= min && number <= max)) {
-    FailInvalid(absl::StrCat(key, " must be in ", min, " .. ", max, ", is ", Show(value)));
-    return min;
-  }
-  return number;
-}
-
 std::optional<double> ConfigReader::OptionalNumber(absl::string_view key, double min, double max) {
   const Json* value = Find(key);
   if (value == nullptr) return std::nullopt;
-  return CheckedNumber(key, *value, min, max);
-}
-
-double ConfigReader::Number(absl::string_view key, double min, double max, double absent) {
-  return OptionalNumber(key, min, max).value_or(absent);
-}
-
-bool ConfigReader::Bool(absl::string_view key, bool absent) {
-  return OptionalBool(key).value_or(absent);
+  if (!value->is_number()) {
+    FailType(key, "a number", *value);
+    return std::nullopt;
+  }
+  const double number = value->get<double>();
+  if (!(number >= min && number <= max)) {
+    FailInvalid(absl::StrCat(key, " must be in ", min, " .. ", max, ", is ", Show(*value)));
+    return std::nullopt;
+  }
+  return number;
 }
 
 std::optional<bool> ConfigReader::OptionalBool(absl::string_view key) {
@@ -158,18 +133,6 @@ std::vector<int64_t> ConfigReader::IntegerList(absl::string_view key, int64_t mi
   return list;
 }
 
-std::vector<double> ConfigReader::NumberList(absl::string_view key, double min, double max) {
-  const Json* value = Find(key);
-  if (value == nullptr) return {};
-  if (!value->is_array()) {
-    FailType(key, "a list of numbers", *value);
-    return {};
-  }
-  std::vector<double> list;
-  for (const Json& element : *value) list.push_back(CheckedNumber(key, element, min, max));
-  return list;
-}
-
 std::vector<std::string> ConfigReader::StringList(absl::string_view key) {
   const Json* value = Find(key);
   if (value == nullptr) return {};
@@ -186,6 +149,26 @@ std::vector<std::string> ConfigReader::StringList(absl::string_view key) {
     list.push_back(element.get<std::string>());
   }
   return list;
+}
+
+int64_t ReadInteger(ConfigReader& reader, absl::string_view key, int64_t min, int64_t max) {
+  const std::optional<int64_t> value = reader.OptionalInteger(key, min, max);
+  if (!value.has_value()) reader.FailInvalid(absl::StrCat(key, " is missing"));
+  return value.value_or(min);
+}
+
+double ReadNumber(ConfigReader& reader, absl::string_view key, double min, double max,
+                  double absent) {
+  return reader.OptionalNumber(key, min, max).value_or(absent);
+}
+
+bool ReadBool(ConfigReader& reader, absl::string_view key, bool absent) {
+  return reader.OptionalBool(key).value_or(absent);
+}
+
+bool IsNull(const ConfigReader& reader, absl::string_view key) {
+  const auto it = reader.json().find(std::string(key));
+  return it != reader.json().end() && it->is_null();
 }
 
 }  // namespace phyllo

@@ -2,7 +2,7 @@
 //
 //   absl::Status status;
 //   ConfigReader reader(json, "config.json", &status);
-//   config.hidden_size = reader.Integer("hidden_size", 1, 1 << 20);
+//   decoder.hidden_size = ReadInteger(reader, "hidden_size", 1, 1 << 20);
 //   if (!status.ok()) return status;
 #ifndef PHYLLO_MODEL_CONFIG_READER_CONFIG_READER_H_
 #define PHYLLO_MODEL_CONFIG_READER_CONFIG_READER_H_
@@ -30,15 +30,8 @@ class ConfigReader {
 
   bool Has(absl::string_view key) const;
 
-  // Whether the key is there with the value null, which is not the same as absent where the
-  // reference's config class has a default.
-  bool IsNull(absl::string_view key) const;
-
   // Whether any method of this reader was asked for the key.
   bool WasRead(absl::string_view key) const;
-
-  // A required integer in [min, max].
-  int64_t Integer(absl::string_view key, int64_t min, int64_t max);
 
   // nullopt if absent.
   std::optional<int64_t> OptionalInteger(absl::string_view key, int64_t min, int64_t max);
@@ -47,15 +40,8 @@ class ConfigReader {
   std::optional<std::string> OptionalString(absl::string_view key);
   std::optional<ConfigReader> OptionalObject(absl::string_view key);
 
-  // The value, or `absent`.
-  double Number(absl::string_view key, double min, double max, double absent);
-  bool Bool(absl::string_view key, bool absent);
-
   // An integer or a list of integers, each in [min, max]; empty if absent.
   std::vector<int64_t> IntegerList(absl::string_view key, int64_t min, int64_t max);
-
-  // A list of numbers, each in [min, max]; empty if absent.
-  std::vector<double> NumberList(absl::string_view key, double min, double max);
 
   // A list of strings; empty if absent.
   std::vector<std::string> StringList(absl::string_view key);
@@ -71,7 +57,6 @@ class ConfigReader {
   const nlohmann::json* Find(absl::string_view key) const;
   int64_t CheckedInteger(absl::string_view key, const nlohmann::json& value, int64_t min,
                          int64_t max);
-  double CheckedNumber(absl::string_view key, const nlohmann::json& value, double min, double max);
   void FailType(absl::string_view key, absl::string_view wanted, const nlohmann::json& value);
 
   const nlohmann::json* object_;
@@ -79,6 +64,18 @@ class ConfigReader {
   absl::Status* status_;
   mutable std::set<std::string, std::less<>> read_;  // the keys that were asked for
 };
+
+// A required integer in [min, max].
+int64_t ReadInteger(ConfigReader& reader, absl::string_view key, int64_t min, int64_t max);
+
+// The value, or `absent`.
+double ReadNumber(ConfigReader& reader, absl::string_view key, double min, double max,
+                  double absent);
+bool ReadBool(ConfigReader& reader, absl::string_view key, bool absent);
+
+// Whether the key is there with the value null, which is not the same as absent where the
+// reference's config class has a default.
+bool IsNull(const ConfigReader& reader, absl::string_view key);
 
 }  // namespace phyllo
 

@@ -106,7 +106,20 @@ bool RopeOptions::Bool(absl::string_view key, bool absent) {
 
 std::vector<double> RopeOptions::NumberList(absl::string_view key, double min, double max) {
   for (ConfigReader& dictionary : dictionaries_) {
-    if (dictionary.Has(key)) return dictionary.NumberList(key, min, max);
+    if (!dictionary.Has(key)) continue;
+    const nlohmann::json& list = dictionary.json()[std::string(key)];
+    std::vector<double> numbers;
+    if (!list.is_array()) dictionary.FailInvalid(absl::StrCat(key, " must be a list of numbers"));
+    for (const nlohmann::json& element : list) {
+      const double number = element.is_number() ? element.get<double>() : min - 1.0;
+      if (!(number >= min && number <= max)) {
+        dictionary.FailInvalid(
+            absl::StrCat(key, " must be a list of numbers in ", min, " .. ", max));
+        return {};
+      }
+      numbers.push_back(number);
+    }
+    return numbers;
   }
   return {};
 }
