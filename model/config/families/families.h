@@ -6,6 +6,7 @@
 
 namespace phyllo {
 
+extern const Family kCohere;
 extern const Family kGemma;
 extern const Family kGemma2;
 extern const Family kGemma3Text;
@@ -22,10 +23,12 @@ extern const Family kQwen2;
 extern const Family kQwen3;
 extern const Family kQwen3Moe;
 extern const Family kSmolLm3;
+extern const Family kStableLm;
 
 inline constexpr const Family* kFamilies[] = {
-    &kGemma,   &kGemma2,  &kGemma3Text, &kGpt2, &kGptNeox, &kGranite, &kLlama,    &kMinimind,
-    &kMistral, &kMixtral, &kOlmo2,      &kPhi3, &kQwen2,   &kQwen3,   &kQwen3Moe, &kSmolLm3,
+    &kCohere,  &kGemma, &kGemma2,   &kGemma3Text, &kGpt2,    &kGptNeox,
+    &kGranite, &kLlama, &kMinimind, &kMistral,    &kMixtral, &kOlmo2,
+    &kPhi3,    &kQwen2, &kQwen3,    &kQwen3Moe,   &kSmolLm3, &kStableLm,
 };
 
 }  // namespace phyllo

@@ -1,12 +1,14 @@
 """The golden models: a folder here and a test in //tests/golden for each."""
 
 GOLDEN_MODELS = [
+    "cohere",
     "gemma",
     "gemma2",
     "gemma3_text",
     "gpt2",
     "gpt2-hub",
     "gpt_neox",
+    "gpt_neox-sequential",
     "granite",
     "llama-bias",
     "llama-d256",
@@ -42,6 +44,8 @@ GOLDEN_MODELS = [
     "qwen3",
     "qwen3_moe",
     "smollm3",
+    "stablelm",
+    "stablelm-parallel",
     "stories260K",
 ]
 
