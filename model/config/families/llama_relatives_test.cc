@@ -23,6 +23,38 @@ using Json = nlohmann::json;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
+TEST(CohereTest, IsParallelBehindOneNormWithoutBias) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const DecoderDescription decoder,
+      DescribeSmall("cohere", {{"layer_norm_eps", 1e-5}, {"logit_scale", 0.25}}));
+  EXPECT_EQ(decoder.norm.kind, NormKind::kLayerNorm);
+  EXPECT_FALSE(decoder.norm.bias);
+  EXPECT_EQ(decoder.logits_divisor, 4.0f);
+  EXPECT_EQ(decoder.ropes[0].layout, RopeLayout::kInterleaved);
+  EXPECT_EQ(decoder.layers[0].residual, ResidualForm::kParallel);
+  EXPECT_FALSE(decoder.layers[0].feed_forward_norm);
+  const WeightMap map = BuildWeightMap(decoder);
+  EXPECT_EQ(map.Find(WeightRole::kInputNormBias, 0), nullptr);
+  EXPECT_EQ(map.Find(WeightRole::kFeedForwardNorm, 0), nullptr);
+}
+
+TEST(CohereTest, RefusesQkNorm) {
+  EXPECT_THAT(SmallConfigError("cohere", {{"layer_norm_eps", 1e-5}, {"use_qk_norm", true}}),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("use_qk_norm true")));
+}
+
+TEST(StableLmTest, HasLayerNormAndAPartOfTheHeadRotated) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const DecoderDescription decoder,
+      DescribeSmall("stablelm", {{"layer_norm_eps", 1e-5}, {"use_qkv_bias", true}}));
+  EXPECT_EQ(decoder.norm.kind, NormKind::kLayerNorm);
+  EXPECT_TRUE(decoder.norm.bias);
+  EXPECT_EQ(decoder.ropes[0].rotary_dim, 4);
+  EXPECT_TRUE(decoder.layers[0].attention.q_bias && decoder.layers[0].attention.v_bias);
+  EXPECT_FALSE(decoder.layers[0].attention.o_bias);
+  EXPECT_EQ(decoder.layers[0].residual, ResidualForm::kSequential);
+}
+
 TEST(GraniteTest, HasFourMultipliers) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription decoder,
                               DescribeSmall("granite", {{"embedding_multiplier", 6.0},
