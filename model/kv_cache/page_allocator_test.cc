@@ -82,5 +82,72 @@ TEST(PageAllocatorTest, LosesNoPageWhenThreadsAllocateAndFree) {
   EXPECT_EQ(allocator.free_count(), 8);
 }
 
+TEST(PageAllocatorTest, ARememberedPageIsFreeAndCanBeRevived) {
+  PageAllocator allocator(2);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(PageHandle page, allocator.Allocate());
+  const int32_t page_id = page.page_id();
+  allocator.Remember(page_id);
+  EXPECT_TRUE(allocator.InUse(page_id));
+  page = PageHandle();
+  EXPECT_FALSE(allocator.InUse(page_id));
+  EXPECT_EQ(allocator.free_count(), 2);
+  const PageHandle first = allocator.Revive(page_id);
+  const PageHandle second = allocator.Revive(page_id);
+  EXPECT_EQ(first.page_id(), page_id);
+  EXPECT_EQ(allocator.free_count(), 1);
+}
+
+TEST(PageAllocatorTest, ForgetsTheLongestFreeOneWhenNoOtherPageIsLeft) {
+  PageAllocator allocator(4);
+  std::vector<int32_t> forgotten;
+  allocator.set_on_forgotten([&](int32_t page_id) { forgotten.push_back(page_id); });
+  std::vector<PageHandle> pages;
+  for (int i = 0; i < 3; ++i) {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(PageHandle page, allocator.Allocate());
+    allocator.Remember(page.page_id());
+    pages.push_back(std::move(page));
+  }
+  const std::vector<int32_t> ids = {pages[0].page_id(), pages[1].page_id(), pages[2].page_id()};
+  for (const int i : {1, 0, 2}) pages[i] = PageHandle();
+  pages[0] = allocator.Revive(ids[0]);  // used again, so that it is the last in line
+  pages[0] = PageHandle();
+  std::vector<int32_t> taken;
+  for (int i = 0; i < 4; ++i) {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(PageHandle page, allocator.Allocate());
+    taken.push_back(page.page_id());
+    pages.push_back(std::move(page));
+  }
+  EXPECT_EQ(forgotten, (std::vector<int32_t>{ids[1], ids[2], ids[0]}));
+  EXPECT_EQ((std::vector<int32_t>{taken.begin() + 1, taken.end()}), forgotten);
+  EXPECT_THAT(allocator.Allocate(), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(PageAllocatorTest, AForgottenPageIsAnOrdinaryOne) {
+  PageAllocator allocator(2);
+  int forgotten = 0;
+  allocator.set_on_forgotten([&](int32_t) { ++forgotten; });
+  PHYLLO_ASSERT_OK_AND_ASSIGN(PageHandle used, allocator.Allocate());
+  PHYLLO_ASSERT_OK_AND_ASSIGN(PageHandle free, allocator.Allocate());
+  const int32_t free_id = free.page_id();
+  allocator.Remember(used.page_id());
+  allocator.Remember(free_id);
+  free = PageHandle();
+  allocator.Forget(free_id);
+  allocator.Forget(used.page_id());
+  used = PageHandle();
+  EXPECT_EQ(allocator.free_count(), 2);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const PageHandle first, allocator.Allocate());
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const PageHandle second, allocator.Allocate());
+  EXPECT_EQ(forgotten, 0);
+}
+
+TEST(PageAllocatorTest, CountsPagesThatOneAloneRefersTo) {
+  PageAllocator allocator(3);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const PageHandle sole, allocator.Allocate());
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const PageHandle shared, allocator.Allocate());
+  const PageHandle other = shared.Share();
+  EXPECT_EQ(allocator.CountSole({sole.page_id(), shared.page_id(), -1}), 1);
+}
+
 }  // namespace
 }  // namespace phyllo

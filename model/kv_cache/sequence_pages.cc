@@ -10,6 +10,7 @@ SequencePages::SequencePages(absl::Span<const KvPageGroup> groups, int64_t page_
   for (const KvPageGroup& group : groups) {
     tables_.emplace_back(*group.allocator, page_size);
     windows_.push_back(group.window);
+    allocators_.push_back(group.allocator);
   }
 }
 

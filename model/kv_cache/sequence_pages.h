@@ -48,6 +48,11 @@ class SequencePages {
   const PageTable& table(int64_t group) const { return tables_[group]; }
   std::optional<int64_t> window(int64_t group) const { return windows_[group]; }
 
+  // Number of pages of the group that nobody else refers to.
+  int64_t CountSole(int64_t group) const {
+    return allocators_[group]->CountSole(tables_[group].page_ids());
+  }
+
   // Pages of every table, released ones included.
   int64_t page_count() const { return static_cast<int64_t>(tables_[0].page_ids().size()); }
   // Number of tokens up to the end of the last page.
@@ -55,8 +60,9 @@ class SequencePages {
   int64_t page_size() const { return tables_[0].page_size(); }
 
  private:
-  std::vector<PageTable> tables_;                // [groups]
-  std::vector<std::optional<int64_t>> windows_;  // [groups]
+  std::vector<PageTable> tables_;                 // [groups]
+  std::vector<std::optional<int64_t>> windows_;   // [groups]
+  std::vector<const PageAllocator*> allocators_;  // [groups]
 };
 
 }  // namespace phyllo

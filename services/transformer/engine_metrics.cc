@@ -40,6 +40,12 @@ EngineMetrics::EngineMetrics(MetricRegistry& registry)
           registry.AddCounter("phyllo_decode_tokens_total", "Rows of sampled tokens computed.")),
       preemptions_(registry.AddCounter("phyllo_preemptions_total",
                                        "Sequences that lost their pages and were recomputed.")),
+      prefix_queries_(registry.AddCounter("phyllo_prefix_cache_queries_total",
+                                          "Prompt tokens looked for in the prefix cache.")),
+      prefix_hits_(registry.AddCounter("phyllo_prefix_cache_hits_total",
+                                       "Prompt tokens found in the prefix cache.")),
+      prefix_evictions_(registry.AddCounter("phyllo_prefix_cache_evictions_total",
+                                            "KV pages that the prefix cache lost to other uses.")),
       finished_(registry.AddCounterFamily("phyllo_sequences_finished_total",
                                           "Sequences that ended, by code and reason.")),
       queue_seconds_(registry.AddHistogram(
@@ -65,6 +71,9 @@ void EngineMetrics::OnStep(const StepReport& report) {
   prefill_tokens_.Increment(static_cast<double>(report.prefill_row_count));
   decode_tokens_.Increment(static_cast<double>(report.decode_row_count));
   preemptions_.Increment(static_cast<double>(report.preempted_count));
+  prefix_queries_.Increment(static_cast<double>(report.prefixes.query_count));
+  prefix_hits_.Increment(static_cast<double>(report.prefixes.hit_count));
+  prefix_evictions_.Increment(static_cast<double>(report.prefixes.evicted_page_count));
 }
 
 void EngineMetrics::OnFinished(const SequenceResult& result) {
@@ -103,6 +112,8 @@ void EngineMetrics::AddGauges(const Engine& engine) {
       [](const EngineStats& stats) { return stats.pages.used_count; });
   add("phyllo_kv_pages_total", "KV pages.",
       [](const EngineStats& stats) { return stats.pages.total_count; });
+  add("phyllo_prefix_cache_pages", "KV pages remembered by the prefix cache, used or free.",
+      [](const EngineStats& stats) { return stats.cached_page_count; });
   add("phyllo_kv_cache_usage_ratio",
       "KV pages in use, of all: 0 to 1; of the group of layers with the smallest part free.",
       [](const EngineStats& stats) { return stats.pages.ratio; });

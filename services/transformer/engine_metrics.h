@@ -25,6 +25,9 @@ class EngineMetrics final : public EngineObserver {
   prometheus::Counter& prefill_tokens_;
   prometheus::Counter& decode_tokens_;
   prometheus::Counter& preemptions_;
+  prometheus::Counter& prefix_queries_;
+  prometheus::Counter& prefix_hits_;
+  prometheus::Counter& prefix_evictions_;
   prometheus::Family<prometheus::Counter>& finished_;
   prometheus::Histogram& queue_seconds_;
   prometheus::Histogram& prefill_seconds_;

@@ -65,6 +65,9 @@ class LocalStepModel final : public StepModel {
   void CopyPage(int64_t group, int32_t source, int32_t target) override {
     transformer_->kv_cache().CopyPage(group, source, target);
   }
+  int64_t ReusablePositions(int64_t prompt_length) const override {
+    return transformer_->ReusablePositions(prompt_length);
+  }
   absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
                      absl::Span<float> out) override;
   absl::Status Forward(absl::Span<const StepSlice> slices,

@@ -53,6 +53,10 @@ ABSL_FLAG(int64_t, page_size, 64,
           "Tokens of a page of the KV cache: a multiple of 16. Range [16, 128]");
 ABSL_FLAG(int64_t, kv_cache_bytes, 0,
           "Size of the KV cache. 0: half of the memory that is available beside the weights");
+ABSL_FLAG(
+    bool, prefix_cache, true,
+    "Keeps keys and values of past tokens, as long as their memory is not needed, for requests "
+    "that begin with the same tokens. The answers are the same with and without");
 ABSL_FLAG(int64_t, max_unread_entries, 65536,
           "Tokens (and log-probabilities) that wait for a slow reader before its stream ends with "
           "RESOURCE_EXHAUSTED. At least 1");
@@ -149,6 +153,7 @@ EngineOptions ReadEngineOptions(const LocalStepModel& model, EngineObserver& obs
           .max_sequence_length = IfPositive(absl::GetFlag(FLAGS_max_sequence_length)),
           .eos_token_ids = EosTokenIds(model),
           .now = MonotonicNow,
+          .prefix_cache = absl::GetFlag(FLAGS_prefix_cache),
           .observer = &observer};
 }
 

@@ -1,6 +1,6 @@
 // The determinism contract on real checkpoints: tokens and log-probabilities of a request are the
 // same bits whatever else is in the batch, in whatever order, however the prompt is cut, with any
-// number of threads, preempted or not.
+// number of threads, preempted or not, computed or found in the prefix cache.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -32,6 +32,8 @@ struct Setting {
   int64_t page_count = 512;
   bool together = true;
   bool reversed = false;
+  bool prefix_cache = false;
+  int passes = 1;  // all requests so many times in one engine; the last time counts
 };
 
 // Prompts of 1 to 106 tokens; greedy, sampled in several ways, with penalties, and with scored
@@ -90,7 +92,7 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
                               .max_logits_rows = 24,
                               .page_size = 16,
                               .kv_cache_bytes = int64_t{1} << 30,
-                              .max_sequences = 1,
+                              .max_sequences = setting.page_count > 100 ? 64 : 1,
                               .max_sequence_length = 16 * setting.page_count});
     PHYLLO_EXPECT_OK(model);
     return model.ok() ? *std::move(model) : nullptr;
@@ -101,15 +103,27 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
     const std::unique_ptr<LocalStepModel> model = Load(precision, setting);
     std::vector<Transcript> transcripts(kRequestCount);
     if (model == nullptr) return transcripts;
-    EngineDriver driver(*model, {.max_prefill_rows = setting.max_prefill_rows});
+    EngineDriver driver(*model, {.max_prefill_rows = setting.max_prefill_rows,
+                                 .prefix_cache = setting.prefix_cache});
     std::vector<FakeClient*> clients(kRequestCount);
-    for (int i = 0; i < kRequestCount; ++i) {
-      const int index = setting.reversed ? kRequestCount - 1 - i : i;
-      clients[index] = &driver.Add(MakeRequest(index, model->sizes().vocab_size));
-      if (!setting.together) driver.Drive();
+    for (int pass = 0; pass < setting.passes; ++pass) {
+      for (int i = 0; i < kRequestCount; ++i) {
+        const int index = setting.reversed ? kRequestCount - 1 - i : i;
+        clients[index] = &driver.Add(MakeRequest(index, model->sizes().vocab_size));
+        if (!setting.together) driver.Drive();
+      }
+      driver.Drive();
     }
-    driver.Drive();
-    for (int i = 0; i < kRequestCount; ++i) transcripts[i] = TranscriptOf(*clients[i]);
+    int64_t cached_count = 0;
+    for (int i = 0; i < kRequestCount; ++i) {
+      transcripts[i] = TranscriptOf(*clients[i]);
+      if (clients[i]->result) cached_count += clients[i]->result->cached_prompt_token_count;
+    }
+    if (!setting.prefix_cache) {
+      EXPECT_EQ(cached_count, 0);
+    } else if (setting.page_count > 100) {
+      EXPECT_GT(cached_count, 0) << setting.name;
+    }
     if (setting.page_count < 100) {
       EXPECT_GT(driver.engine().stats().preemption_count, 0);
     }
@@ -129,7 +143,23 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
          .num_threads = 2,
          .max_prefill_rows = 7,
          .together = false},
-        {.name = "with preemptions", .max_prefill_rows = 64, .page_count = 20}};
+        {.name = "with preemptions", .max_prefill_rows = 64, .page_count = 20},
+        {.name = "from the prefix cache", .prefix_cache = true, .passes = 2},
+        {.name = "from the prefix cache, alone, chunks of 7",
+         .max_prefill_rows = 7,
+         .together = false,
+         .prefix_cache = true,
+         .passes = 2},
+        {.name = "from the prefix cache, two threads, reversed",
+         .num_threads = 2,
+         .reversed = true,
+         .prefix_cache = true,
+         .passes = 2},
+        {.name = "with preemptions and prefix cache",
+         .max_prefill_rows = 64,
+         .page_count = 20,
+         .prefix_cache = true,
+         .passes = 2}};
     for (const Setting& setting : settings) {
       const std::vector<Transcript> actual = Run(precision, setting);
       for (int i = 0; i < kRequestCount; ++i)

@@ -19,16 +19,6 @@
 namespace phyllo {
 namespace {
 
-// A scoring goes on only as far as its reader sends rows, at most two chunks ahead: what they bring
-// must fit, however many log-probabilities a token has.
-int64_t UnreadEntriesFor(const SequenceRequest& request, const EngineOptions& options) {
-  if (!request.first_scored_index) return options.max_unread_entries;
-  const int64_t entries_per_token =
-      1 + request.prompt_logprobs.top_logprobs +
-      static_cast<int64_t>(request.prompt_logprobs.logprob_token_ids.size());
-  return std::max(options.max_unread_entries, 3 * options.max_prefill_rows * entries_per_token);
-}
-
 absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
   return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", limit, " is ", value));
 }
@@ -60,7 +50,8 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
                   .max_sequences = options_.max_sequences,
                   .page_size = model.sizes().page_size,
                   .groups = SchedulerGroupsOf(model)}),
-      batch_(model) {
+      batch_(model),
+      prefixes_(model, options_.prefix_cache) {
   for (int worker = 0; worker < model.num_threads(); ++worker)
     samplers_.emplace_back(model.sizes().vocab_size);
   totals_.pages = UsageOf(model);
@@ -89,9 +80,8 @@ absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request,
   if (queued_count_ >= options_.max_waiting_sequences)
     return QueueIsFull("max_waiting_sequences", options_.max_waiting_sequences);
   // A sequence longer than the whole limit may wait alone; otherwise it could never be served.
-  if (queued_count_ > 0 && queued_tokens_ + token_count > options_.max_waiting_tokens) {
+  if (queued_count_ > 0 && queued_tokens_ + token_count > options_.max_waiting_tokens)
     return QueueIsFull("max_waiting_tokens", options_.max_waiting_tokens);
-  }
   const SequenceId id = next_id_++;
   auto sequence =
       std::make_unique<Sequence>(id, std::move(request), outbox, limits_, std::move(storage));
@@ -229,16 +219,18 @@ absl::Time Engine::NextExpiry() const {
 }
 
 const StepPlan& Engine::Plan() {
+  prefixes_.MatchFirst(sequences_);
   snapshots_.clear();
   for (const auto& sequence : sequences_) {
     if (!sequence->finished) snapshots_.push_back(sequence->Snapshot());
   }
   const StepPlan& plan = scheduler_.PlanStep(snapshots_, FreePageCounts(model_));
-  for (const SequenceId id : plan.preempted) by_id_.at(id)->Preempt();
+  for (const SequenceId id : plan.preempted) prefixes_.Preempt(*by_id_.at(id));
   totals_.preemption_count += static_cast<int64_t>(plan.preempted.size());
   for (const SequenceId id : plan.admitted) {
     Sequence& sequence = *by_id_.at(id);
     sequence.running = true;
+    sequence.as_planned = prefixes_.Admit(sequence);
     LeaveQueue(sequence);
   }
   return plan;
@@ -265,12 +257,16 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
   StepReport report{.preempted_count = static_cast<int64_t>(plan.preempted.size())};
   for (const PlannedSlice& slice : plan.slices) {
     Sequence& sequence = *by_id_.at(slice.id);
+    if (!std::exchange(sequence.as_planned, true)) continue;
     const bool decode = sequence.tokens_to_compute() - sequence.computed_count == 1;
     if (const absl::Status status = batch_.Add(sequence, slice.row_count); !status.ok()) {
       Fail(sequence, absl::InternalError(absl::StrCat("step: ", status.message())));
       continue;
     }
-    if (!sequence.first_step_time) sequence.first_step_time = start;
+    if (!sequence.first_step_time) {
+      sequence.first_step_time = start;
+      prefixes_.CountStart(sequence);
+    }
     (decode ? report.decode_row_count : report.prefill_row_count) += slice.row_count;
     in_batch_.push_back(&sequence);
   }
@@ -284,8 +280,8 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
   for (size_t i = 0; status.ok() && i < in_batch_.size(); ++i)
     status = EncodeRows(model_, batch_.SliceRows(i), *in_batch_[i]);
   const absl::Time end = options_.now();
-  for (size_t i = 0; i < in_batch_.size(); ++i)
-    AfterStep(*in_batch_[i], batch_.slices()[i].row_count, status, end);
+  for (size_t i = 0; i < in_batch_.size(); ++i) AfterStep(i, status, end);
+  report.prefixes = prefixes_.TakeCounts();
   ++totals_.step_count;
   report.duration = end - start;
   if (options_.observer != nullptr) options_.observer->OnStep(report);
@@ -321,13 +317,14 @@ void Engine::Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> lo
   }
 }
 
-void Engine::AfterStep(Sequence& sequence, int64_t row_count, const absl::Status& step_status,
-                       absl::Time now) {
+void Engine::AfterStep(size_t index, const absl::Status& step_status, absl::Time now) {
+  Sequence& sequence = *in_batch_[index];
   if (!step_status.ok()) {
     Fail(sequence, absl::InternalError(absl::StrCat("step: ", step_status.message())));
     return;
   }
-  sequence.computed_count += row_count;
+  sequence.computed_count += batch_.slices()[index].row_count;
+  prefixes_.Store(sequence, batch_.IsFinite(index));
   sequence.pages.ReleaseBefore(sequence.computed_count);
   if (std::exchange(sequence.sampled, false)) {
     sequence.last_token_time = now;
@@ -361,6 +358,7 @@ void Engine::Fail(Sequence& sequence, absl::Status status) {
 
 void Engine::End(Sequence& sequence, SequenceResult result) {
   sequence.finished = true;
+  prefixes_.Release(sequence, /*discard=*/absl::IsInternal(result.status));
   sequence.pages.Clear();
   LeaveQueue(sequence);
   if (options_.observer != nullptr) options_.observer->OnFinished(result);
@@ -391,6 +389,8 @@ void Engine::Publish(std::optional<absl::Time> step_started_time) {
     if (missing > 1) totals_.outstanding_prefill_tokens += missing;
   }
   totals_.pages = UsageOf(model_);
+  totals_.cached_page_count = prefixes_.cached_page_count();
+  totals_.evicted_page_count = prefixes_.evicted_page_count();
   totals_.step_started_time = step_started_time;
   absl::MutexLock lock(&mutex_);
   stats_ = totals_;

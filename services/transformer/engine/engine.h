@@ -20,8 +20,9 @@
 #include "absl/time/time.h"
 #include "model/sampling/sampler.h"
 #include "services/transformer/engine/engine_options.h"
-#include "services/transformer/engine/page_pools.h"
-#include "services/transformer/engine/scheduler.h"
+#include "services/transformer/engine/prefix/prefix_reuse.h"
+#include "services/transformer/engine/scheduling/page_pools.h"
+#include "services/transformer/engine/scheduling/scheduler.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
 #include "services/transformer/engine/step_batch.h"
@@ -35,6 +36,8 @@ struct EngineStats {
   int64_t waiting_count = 0;  // preempted ones included
   int64_t outstanding_prefill_tokens = 0;
   PageUsage pages;
+  int64_t cached_page_count = 0;   // remembered by the prefix cache, used or free
+  int64_t evicted_page_count = 0;  // were remembered until they got another use
   int64_t step_count = 0;
   int64_t preemption_count = 0;
   int64_t not_finite_count = 0;  // sequences ended because of logits that are not finite
@@ -109,8 +112,7 @@ class Engine {
   bool Compute(const StepPlan& plan, absl::Time start) ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs on any worker: touches the row's sequence only.
   void Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker);
-  void AfterStep(Sequence& sequence, int64_t row_count, const absl::Status& step_status,
-                 absl::Time now);
+  void AfterStep(size_t index, const absl::Status& step_status, absl::Time now);
   void Finish(Sequence& sequence, FinishReason reason);
   void Fail(Sequence& sequence, absl::Status status);
   void End(Sequence& sequence, SequenceResult result) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -127,6 +129,7 @@ class Engine {
   // Of the step thread.
   Scheduler scheduler_;
   StepBatch batch_;
+  PrefixReuse prefixes_;                              // outlives sequences_
   std::vector<Sampler> samplers_;                     // one a worker
   std::vector<std::unique_ptr<Sequence>> sequences_;  // in order of service
   absl::flat_hash_map<SequenceId, Sequence*> by_id_;

@@ -1,5 +1,6 @@
 #include "services/transformer/engine/engine_options.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,14 @@ absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModel
       CheckOption("max_encoding_elements", options.max_encoding_elements, 1, kUnlimited));
   return options.now != nullptr ? absl::OkStatus()
                                 : absl::InvalidArgumentError("the engine needs a clock");
+}
+
+int64_t UnreadEntriesFor(const SequenceRequest& request, const EngineOptions& options) {
+  if (!request.first_scored_index) return options.max_unread_entries;
+  const int64_t entries_per_token =
+      1 + request.prompt_logprobs.top_logprobs +
+      static_cast<int64_t>(request.prompt_logprobs.logprob_token_ids.size());
+  return std::max(options.max_unread_entries, 3 * options.max_prefill_rows * entries_per_token);
 }
 
 }  // namespace phyllo

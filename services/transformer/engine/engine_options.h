@@ -9,6 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "services/transformer/engine/prefix/prefix_counts.h"
+#include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
 #include "services/transformer/engine/step_model.h"
 
@@ -20,6 +22,7 @@ struct StepReport {
   int64_t prefill_row_count = 0;
   int64_t decode_row_count = 0;
   int64_t preempted_count = 0;
+  PrefixCounts prefixes = {};
 };
 
 // Is told of every step and of every end. Called on the step thread, which it must not hold up.
@@ -44,11 +47,17 @@ struct EngineOptions {
   int64_t max_encoding_elements = int64_t{1} << 23;
   std::vector<int32_t> eos_token_ids = {};    // end-of-sequence ids of the model
   std::function<absl::Time()> now = nullptr;  // monotonic; any origin
-  EngineObserver* observer = nullptr;         // borrowed, may be null
+  bool prefix_cache = true;  // keep pages of past tokens for requests that begin with them
+  EngineObserver* observer = nullptr;  // borrowed, may be null
 };
 
 // INVALID_ARGUMENT naming the option that is out of range, its value and the range.
 absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModelSizes& sizes);
+
+// The entries that the outbox of such a request may hold. A scoring goes on only as far as its
+// reader sends rows, at most two chunks ahead: what they bring must fit, however many
+// log-probabilities a token has.
+int64_t UnreadEntriesFor(const SequenceRequest& request, const EngineOptions& options);
 
 }  // namespace phyllo
 

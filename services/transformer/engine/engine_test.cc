@@ -157,7 +157,7 @@ TEST(EngineTest, PreemptionDoesNotChangeTokens) {
 
 TEST(EngineTest, AsksForThePromptAgainAfterAPreemption) {
   FakeStepModel model(5, 4);
-  EngineDriver driver(model);
+  EngineDriver driver(model, {.prefix_cache = false});
   driver.Add(EngineDriver::Request(Prompt(4), 14));
   FakeClient& second = driver.Add(EngineDriver::Request(Prompt(4, 1), 8));
   driver.Drive();

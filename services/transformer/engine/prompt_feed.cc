@@ -1,5 +1,6 @@
-// Invariant: next_position_ <= ready_count_ <= asked_count_ <= prompt_count_; the ranges of asked_
-// that are not stale follow one another and cover [ready_count_, asked_count_).
+// Invariants: ready_count_ <= asked_count_ <= prompt_count_ and next_position_ <= asked_count_; the
+// ranges of asked_ that are not stale follow one another and cover [ready_count_, asked_count_).
+// held_ has the rows [next_position_, ready_count_), none if that is empty.
 #include "services/transformer/engine/prompt_feed.h"
 
 #include <algorithm>
@@ -46,7 +47,9 @@ absl::Status PromptFeed::Accept(int64_t first_position, std::vector<float> rows)
   const bool stale = oldest.stale;
   if (oldest.range.count == 0) asked_.pop_front();
   if (!stale) {
-    held_.push_back(std::move(rows));
+    const int64_t unneeded = std::clamp<int64_t>(next_position_ - ready_count_, 0, count);
+    rows.erase(rows.begin(), rows.begin() + unneeded * hidden_size_);
+    if (!rows.empty()) held_.push_back(std::move(rows));
     ready_count_ += count;
   }
   return absl::OkStatus();
@@ -67,6 +70,24 @@ void PromptFeed::Read(int64_t count, absl::Span<float> out) {
     }
   }
   next_position_ += count;
+}
+
+void PromptFeed::SkipTo(int64_t position) {
+  int64_t unneeded = (std::min(position, ready_count()) - next_position_) * hidden_size_;
+  while (unneeded > 0 && !held_.empty()) {
+    const int64_t size =
+        std::min(unneeded, static_cast<int64_t>(held_.front().size()) - read_offset_);
+    unneeded -= size;
+    read_offset_ += size;
+    if (read_offset_ == static_cast<int64_t>(held_.front().size())) {
+      held_.pop_front();
+      read_offset_ = 0;
+    }
+  }
+  next_position_ = position;
+  if (position <= asked_count_) return;
+  for (Asked& asked : asked_) asked.stale = true;
+  ready_count_ = asked_count_ = position;
 }
 
 void PromptFeed::Restart() {

@@ -2,6 +2,7 @@
 #ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_PROMPT_FEED_H_
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_PROMPT_FEED_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -19,8 +20,8 @@ struct RowRange {
 };
 
 // Says which rows to ask for, takes them in the order they were asked for, hands them out once. At
-// most two chunks are asked for or held at a time. After Restart rows that are still on their way
-// are recognised and dropped. Thread-compatible.
+// most two chunks are asked for or held at a time. After Restart or SkipTo rows that are still on
+// their way are recognised and dropped. Thread-compatible.
 class PromptFeed {
  public:
   // prompt_count >= 0 rows of hidden_size floats, asked for in chunks of at most chunk_size >= 1.
@@ -42,10 +43,12 @@ class PromptFeed {
   // Starts again at position 0; everything will be asked for once more.
   void Restart();
 
+  // Goes on at `position`, in [next_position(), prompt_count]: rows before it are not needed.
+  void SkipTo(int64_t position);
+
   int64_t next_position() const { return next_position_; }  // the first not yet read
-  int64_t ready_count() const {
-    return ready_count_;
-  }  // positions below have been read or are held
+  // Positions below have been read, or are held, or not needed.
+  int64_t ready_count() const { return std::max(ready_count_, next_position_); }
   bool waiting_for_rows() const { return !asked_.empty(); }  // something asked for has not arrived
 
  private:
@@ -58,7 +61,7 @@ class PromptFeed {
   const int64_t hidden_size_;
   const int64_t chunk_size_;
   int64_t next_position_ = 0;
-  int64_t ready_count_ = 0;
+  int64_t ready_count_ = 0;  // below next_position_ while rows that are not needed are on their way
   int64_t asked_count_ = 0;  // positions below have been asked for
   std::deque<Asked> asked_;
   std::deque<std::vector<float>>

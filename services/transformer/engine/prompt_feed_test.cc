@@ -101,5 +101,51 @@ TEST(PromptFeedTest, DropsAnswersThatARestartOvertook) {
   EXPECT_EQ(Read(feed, 4), Rows(0, 4));
 }
 
+TEST(PromptFeedTest, AsksOnlyForRowsBehindASkip) {
+  PromptFeed feed(20, 1, 4);
+  feed.SkipTo(10);
+  EXPECT_EQ(feed.ready_count(), 10);
+  const std::optional<RowRange> need = feed.NextNeed();
+  ASSERT_TRUE(need.has_value());
+  EXPECT_EQ(need->first_position, 10);
+  EXPECT_EQ(need->count, 4);
+}
+
+TEST(PromptFeedTest, DropsRowsThatASkipMadeNeedless) {
+  PromptFeed feed(20, 1, 4);
+  feed.NextNeed();
+  feed.NextNeed();
+  PHYLLO_ASSERT_OK(feed.Accept(0, {0, 1, 2, 3}));
+  feed.SkipTo(2);  // of those that are held
+  std::vector<float> row(1);
+  feed.Read(1, absl::MakeSpan(row));
+  EXPECT_EQ(row[0], 2);
+  feed.SkipTo(6);  // of those on their way
+  EXPECT_EQ(feed.ready_count(), 6);
+  PHYLLO_ASSERT_OK(feed.Accept(4, {4}));
+  PHYLLO_ASSERT_OK(feed.Accept(5, {5, 6, 7}));
+  EXPECT_EQ(feed.ready_count(), 8);
+  feed.Read(1, absl::MakeSpan(row));
+  EXPECT_EQ(row[0], 6);
+}
+
+TEST(PromptFeedTest, RecognisesRowsFromBeforeASkipBeyondThem) {
+  PromptFeed feed(20, 1, 4);
+  feed.NextNeed();
+  feed.SkipTo(9);
+  ASSERT_TRUE(feed.NextNeed().has_value());
+  PHYLLO_ASSERT_OK(feed.Accept(0, {0, 1, 2, 3}));
+  EXPECT_EQ(feed.ready_count(), 9);
+  PHYLLO_ASSERT_OK(feed.Accept(9, {9, 10}));
+  EXPECT_EQ(feed.ready_count(), 11);
+}
+
+TEST(PromptFeedTest, NeedsNothingBehindAWholeSkip) {
+  PromptFeed feed(20, 1, 4);
+  feed.SkipTo(20);
+  EXPECT_FALSE(feed.NextNeed().has_value());
+  EXPECT_EQ(feed.ready_count(), 20);
+}
+
 }  // namespace
 }  // namespace phyllo

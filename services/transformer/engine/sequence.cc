@@ -128,8 +128,17 @@ SequenceSnapshot Sequence::Snapshot() const {
                                .ready_count = ready_count,
                                .token_count = token_count,
                                .page_count = pages.page_count()};
-  for (int64_t group = 0; group < pages.group_count(); ++group)
-    snapshot.held[group] = snapshot.sole[group] = pages.table(group).held_count();
+  if (!running) {
+    snapshot.computed_count = match.token_count;
+    snapshot.page_count = (match.token_count + pages.page_size() - 1) / pages.page_size();
+    snapshot.held = match.page_counts;
+    snapshot.sole = match.free_counts;
+    return snapshot;
+  }
+  for (int64_t group = 0; group < pages.group_count(); ++group) {
+    snapshot.held[group] = pages.table(group).held_count();
+    snapshot.sole[group] = pages.CountSole(group);
+  }
   return snapshot;
 }
 
@@ -172,6 +181,8 @@ void Sequence::Append(int32_t token_id) {
 
 void Sequence::Preempt() {
   pages.Clear();
+  match = {};
+  cached_count = 0;
   feed.Restart();
   rows_asked_time.reset();
   if (pooler) pooler->Restart();
@@ -183,6 +194,7 @@ void Sequence::Preempt() {
 SequenceResult Sequence::MakeResult() const {
   SequenceResult result;
   result.prompt_token_count = prompt_count();
+  result.cached_prompt_token_count = cached_prompt_count;
   result.generated_token_count = generated_count();
   result.preemption_count = preemption_count;
   if (first_step_time) result.queue_time = *first_step_time - submit_time;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,8 +14,9 @@
 #include "model/kv_cache/sequence_pages.h"
 #include "model/sampling/sampling_parameters.h"
 #include "model/sampling/token_history.h"
+#include "services/transformer/engine/prefix/prefix_cache.h"
 #include "services/transformer/engine/prompt_feed.h"
-#include "services/transformer/engine/scheduler.h"
+#include "services/transformer/engine/scheduling/scheduler.h"
 #include "services/transformer/engine/sequence_outbox.h"
 
 namespace phyllo {
@@ -50,6 +52,10 @@ struct SequenceRequest {
 
   // If set, the prompt is encoded: nothing is generated or scored, and the result has the encoding.
   std::optional<EncodingRequest> encoding;
+
+  // Takes keys and values of its first tokens from the prefix cache, and leaves its own there.
+  bool use_prefix_cache = true;
+  std::string cache_name;  // only sequences of one name share: the tenant and its salt
 
   int32_t priority = 0;                      // larger is served earlier
   std::optional<absl::Time> deadline;        // on the engine's clock
@@ -113,6 +119,14 @@ class Sequence {
   std::optional<Pooler> pooler;
   std::optional<SequenceEncoding> encoding;
   int64_t preemption_count = 0;
+
+  PrefixCache::Match match;         // while it waits: what it would find
+  PrefixCache::Path path;           // while it runs: how far its pages are stored
+  int64_t cached_count = 0;         // tokens that were found when it was admitted
+  int64_t cached_prompt_count = 0;  // of the prompt, when it began
+  bool as_planned = true;           // false: found other pages than the plan of this step expects
+  bool finite = true;               // so far no row was seen that is not
+
   bool left_queue = false;   // has been in the batch, or ended
   bool sampled = false;      // by the current step
   absl::Status step_status;  // of this sequence in the current step

@@ -43,7 +43,8 @@ struct SequenceResult {
       status;  // OK: finish_reason says why. Otherwise the sequence failed or was cancelled
   FinishReason finish_reason = FinishReason::kLength;
   int64_t prompt_token_count = 0;
-  int64_t generated_token_count = 0;  // those given at submission included
+  int64_t cached_prompt_token_count = 0;  // of them, those found in the prefix cache at the start
+  int64_t generated_token_count = 0;      // those given at submission included
   int64_t preemption_count = 0;
   absl::Duration queue_time;                 // from submission to the first step
   absl::Duration prefill_time;               // from the first step to the first token

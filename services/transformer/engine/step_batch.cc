@@ -1,6 +1,7 @@
 #include "services/transformer/engine/step_batch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "model/base/status_macros.h"
@@ -62,6 +63,15 @@ MatrixView<float> StepBatch::SliceRows(int64_t index) {
   const StepSlice& slice = slices_[index];
   return {hidden_states_.data() + slice.row_begin * hidden_size, slice.row_count, hidden_size,
           hidden_size};
+}
+
+bool StepBatch::IsFinite(size_t slice) const {
+  const int64_t hidden_size = model_.sizes().hidden_size;
+  const int64_t row = slices_[slice].row_begin + slices_[slice].row_count - 1;
+  const absl::Span<const float> values =
+      absl::MakeConstSpan(hidden_states_).subspan(row * hidden_size, hidden_size);
+  return std::all_of(values.begin(), values.end(),
+                     [](float value) { return std::isfinite(value); });
 }
 
 absl::Status StepBatch::VisitLogits(LogitsVisitor visit) {

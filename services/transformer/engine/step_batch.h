@@ -50,6 +50,10 @@ class StepBatch {
   // overwritten.
   MatrixView<float> SliceRows(int64_t index);
 
+  // After Forward: whether the last row of the slice is finite. As every row depends on all keys
+  // and values that it sees, those are finite then, too.
+  bool IsFinite(size_t slice) const;
+
   int64_t row_count() const { return row_count_; }
   absl::Span<const StepSlice> slices() const { return slices_; }
 

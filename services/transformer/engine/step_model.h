@@ -39,6 +39,8 @@ class StepModel {
   virtual absl::Span<const KvPageGroup> page_groups() const = 0;
   // As KvCache::CopyPage.
   virtual void CopyPage(int64_t group, int32_t source, int32_t target) = 0;
+  // As Transformer::ReusablePositions.
+  virtual int64_t ReusablePositions(int64_t prompt_length) const = 0;
 
   // Writes the embeddings of token_ids [n] at positions first_position ... to out [n, d].
   // INVALID_ARGUMENT for ids or positions out of range.

@@ -22,6 +22,15 @@ absl::Status CheckContext(const common::v1::RequestContext& context) {
     return InvalidField("context.priority",
                         absl::StrCat("is ", context.priority(), ", must be in [-100, 100]"));
   }
+  if (context.tenant().size() > 128) {
+    return InvalidField("context.tenant", absl::StrCat("has ", context.tenant().size(),
+                                                       " bytes, must have at most 128"));
+  }
+  if (context.prefix_cache_salt().size() > 64) {
+    return InvalidField(
+        "context.prefix_cache_salt",
+        absl::StrCat("has ", context.prefix_cache_salt().size(), " bytes, must have at most 64"));
+  }
   return absl::OkStatus();
 }
 
@@ -32,6 +41,14 @@ DryParameters ToDry(const common::v1::DryParameters& proto) {
   if (proto.has_allowed_length()) dry.allowed_length = proto.allowed_length();
   dry.breaker_token_ids.insert(proto.breaker_token_ids().begin(), proto.breaker_token_ids().end());
   return dry;
+}
+
+void SetContext(const common::v1::RequestContext& context, SequenceRequest& request) {
+  request.priority = context.priority();
+  request.use_prefix_cache = !context.has_use_prefix_cache() || context.use_prefix_cache();
+  // The length keeps one tenant's salt from reading like another tenant's name.
+  request.cache_name =
+      absl::StrCat(context.tenant().size(), ":", context.tenant(), context.prefix_cache_salt());
 }
 
 absl::StatusOr<SamplingParameters> ToSampling(const common::v1::SamplingParameters& proto) {
@@ -132,7 +149,7 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::Generat
     request.first_scored_index = 1;
     SetLogprobs(start.prompt_logprobs(), request.prompt_logprobs);
   }
-  request.priority = start.context().priority();
+  SetContext(start.context(), request);
   return request;
 }
 
@@ -155,7 +172,7 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::ScoreSt
   request.prompt_token_ids.assign(start.token_ids().begin(), start.token_ids().end());
   request.first_scored_index = first;
   if (start.has_logprobs()) SetLogprobs(start.logprobs(), request.prompt_logprobs);
-  request.priority = start.context().priority();
+  SetContext(start.context(), request);
   return request;
 }
 
@@ -166,7 +183,7 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::EncodeS
   SequenceRequest request;
   request.prompt_token_ids.assign(start.token_ids().begin(), start.token_ids().end());
   PHYLLO_ASSIGN_OR_RETURN(request.encoding, ToEncoding(start.pooling()));
-  request.priority = start.context().priority();
+  SetContext(start.context(), request);
   return request;
 }
 

@@ -48,6 +48,7 @@ common::v1::FinishReason ToProto(FinishReason reason) {
 template <typename Finished>
 void SetUsageAndLatency(const SequenceResult& result, Finished& finished) {
   finished.mutable_usage()->set_prompt_token_count(result.prompt_token_count);
+  finished.mutable_usage()->set_cached_prompt_token_count(result.cached_prompt_token_count);
   finished.mutable_usage()->set_generated_token_count(result.generated_token_count);
   finished.mutable_usage()->set_preemption_count(result.preemption_count);
   *finished.mutable_latency()->mutable_queue() = ToProtoDuration(result.queue_time);

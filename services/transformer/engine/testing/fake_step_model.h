@@ -46,6 +46,9 @@ class FakeStepModel final : public StepModel {
   absl::Span<const KvPageGroup> page_groups() const override { return page_groups_; }
   PageAllocator& page_allocator(int64_t group = 0) { return *groups_[group]->allocator; }
   void CopyPage(int64_t group, int32_t source, int32_t target) override;
+  int64_t ReusablePositions(int64_t /*prompt_length*/) const override {
+    return reusable_positions_;
+  }
   absl::Status Embed(absl::Span<const int32_t> token_ids, int64_t first_position,
                      absl::Span<float> out) override;
   absl::Status Forward(absl::Span<const StepSlice> slices,
@@ -72,6 +75,8 @@ class FakeStepModel final : public StepModel {
 
   // Row counts of the slices of every step so far, in the order of the batch.
   const std::vector<std::vector<int64_t>>& steps() const { return steps_; }
+  // What ReusablePositions says of every prompt.
+  void set_reusable_positions(int64_t count) { reusable_positions_ = count; }
   // Called at the beginning of every Forward, whose status it decides.
   void set_on_forward(std::function<absl::Status()> on_forward) {
     on_forward_ = std::move(on_forward);
@@ -91,6 +96,7 @@ class FakeStepModel final : public StepModel {
   StepModelSizes sizes_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<KvPageGroup> page_groups_;
+  int64_t reusable_positions_ = 1000;
   std::vector<std::vector<int64_t>> steps_;
   std::function<absl::Status()> on_forward_;
 };

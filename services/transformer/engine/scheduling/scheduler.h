@@ -2,8 +2,8 @@
 // or tensors.
 //   Scheduler scheduler(options);
 //   const StepPlan& plan = scheduler.PlanStep(snapshots, free_page_counts);
-#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULER_H_
-#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULER_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_SCHEDULER_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_SCHEDULER_H_
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "services/transformer/engine/page_counts.h"
+#include "services/transformer/engine/scheduling/page_counts.h"
 
 namespace phyllo {
 
@@ -123,4 +123,4 @@ class Scheduler {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULER_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_SCHEDULER_H_

@@ -1,4 +1,4 @@
-#include "services/transformer/engine/page_pools.h"
+#include "services/transformer/engine/scheduling/page_pools.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Numbers of KV pages, one for each group of layers.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_PAGE_COUNTS_H_
-#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_PAGE_COUNTS_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_PAGE_COUNTS_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_PAGE_COUNTS_H_
 
 #include <array>
 #include <cstdint>
@@ -14,4 +14,4 @@ using PageCounts = std::array<int64_t, KvLayerGroups::kMaxGroups>;
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_PAGE_COUNTS_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_PAGE_COUNTS_H_

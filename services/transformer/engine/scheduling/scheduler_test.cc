@@ -1,4 +1,4 @@
-#include "services/transformer/engine/scheduler.h"
+#include "services/transformer/engine/scheduling/scheduler.h"
 
 #include <vector>
 

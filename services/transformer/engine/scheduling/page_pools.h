@@ -1,14 +1,14 @@
 // The pools of KV pages of a model, one for each group of layers, as an engine sees them.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_PAGE_POOLS_H_
-#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_PAGE_POOLS_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_PAGE_POOLS_H_
+#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_PAGE_POOLS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "model/kv_cache/sequence_pages.h"
-#include "services/transformer/engine/page_counts.h"
-#include "services/transformer/engine/scheduler.h"
+#include "services/transformer/engine/scheduling/page_counts.h"
+#include "services/transformer/engine/scheduling/scheduler.h"
 #include "services/transformer/engine/step_model.h"
 
 namespace phyllo {
@@ -31,4 +31,4 @@ PageUsage UsageOf(const StepModel& model);
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_PAGE_POOLS_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_PAGE_POOLS_H_

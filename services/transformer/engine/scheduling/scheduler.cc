@@ -2,7 +2,7 @@
 // - free_page_counts_ counts the pages of each group that neither a snapshot nor a grant holds;
 // they never go below zero.
 // - A preempted sequence has no rows and is not admitted again in the same step.
-#include "services/transformer/engine/scheduler.h"
+#include "services/transformer/engine/scheduling/scheduler.h"
 
 #include <algorithm>
 #include <cstdint>
