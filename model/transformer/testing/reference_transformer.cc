@@ -1,8 +1,9 @@
 #include "model/transformer/testing/reference_transformer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "model/base/status_macros.h"
@@ -47,7 +48,9 @@ class Weights {
   const Checkpoint& checkpoint_;
 };
 
+// A norm whose weight is absent leaves x as it is.
 Vector Norm(NormKind kind, double eps, const Vector& x, const Vector& weight, const Vector& bias) {
+  if (weight.empty()) return x;
   double mean = 0;
   double square = 0;
   for (const double value : x) mean += value / x.size();
@@ -83,43 +86,62 @@ double Act(Activation activation, double x) {
   return 0;
 }
 
-// Head norm, then rotation at `position`, of one head [hd] in place.
-void PrepareHead(const AttentionDescription& attention, double eps, const Vector& norm,
-                 const RopeFrequencies* rope, absl::Span<const float> frequencies, int64_t position,
-                 absl::Span<double> head) {
-  if (attention.qk_norm != QkNorm::kNone) {
-    const Vector normed = Norm(NormKind::kRmsNorm, eps, Vector(head.begin(), head.end()), norm, {});
-    for (size_t j = 0; j < head.size(); ++j) head[j] = normed[j];
-  }
-  if (!attention.rope.has_value()) return;
-  const size_t half = frequencies.size();
-  for (size_t i = 0; i < half; ++i) {
-    const double angle = static_cast<double>(position) * frequencies[i];
-    const double cos = std::cos(angle) * rope->attention_factor();
-    const double sin = std::sin(angle) * rope->attention_factor();
-    const double a = head[i];
-    const double b = head[i + half];
-    head[i] = a * cos - b * sin;
-    head[i + half] = b * cos + a * sin;
+// RMSNorm of x in pieces as long as the weight: of each head, or of the whole projection.
+void NormPieces(double eps, const Vector& weight, Vector& x) {
+  if (weight.empty()) return;
+  for (auto piece = x.begin(); piece != x.end(); piece += weight.size()) {
+    const Vector normed =
+        Norm(NormKind::kRmsNorm, eps, Vector(piece, piece + weight.size()), weight, {});
+    std::copy(normed.begin(), normed.end(), piece);
   }
 }
 
-// One query head over the keys and values of positions [0, count) of its key/value head, which
-// begins at `offset`.
+// One way to rotate, for a sequence of one length.
+struct Rotation {
+  RopeLayout layout;
+  double attention_factor;
+  std::vector<float> frequencies;  // [rotary_dim / 2]
+
+  // Every head [hd] of x, at `position`, in place.
+  void Apply(int64_t position, size_t hd, Vector& x) const {
+    const size_t half = frequencies.size();
+    for (size_t head = 0; head < x.size(); head += hd) {
+      for (size_t i = 0; i < half; ++i) {
+        const double angle = static_cast<double>(position) * frequencies[i];
+        const double cos = std::cos(angle) * attention_factor;
+        const double sin = std::sin(angle) * attention_factor;
+        const bool halves = layout == RopeLayout::kHalves;
+        double& first = x[head + (halves ? i : 2 * i)];
+        double& second = x[head + (halves ? i + half : 2 * i + 1)];
+        const double a = first;
+        const double b = second;
+        first = a * cos - b * sin;
+        second = b * cos + a * sin;
+      }
+    }
+  }
+};
+
+double SoftCap(double x, double cap) { return cap == 0 ? x : cap * std::tanh(x / cap); }
+
+// One query head at position count - 1 over the keys and values that it sees of its key/value head,
+// which begins at `offset`.
 Vector AttendHead(const AttentionDescription& attention, absl::Span<const double> q, const Rows& k,
                   const Rows& v, size_t offset, size_t count) {
+  const size_t window = std::min<size_t>(attention.sliding_window.value_or(count), count);
+  const size_t begin = count - window;
   Vector weights(count);
   double max = -INFINITY;
   double sum = 0;
-  for (size_t t = 0; t < count; ++t) {
+  for (size_t t = begin; t < count; ++t) {
     double score = 0;
     for (size_t j = 0; j < q.size(); ++j) score += q[j] * k[t][offset + j];
-    weights[t] = score * attention.scale;
+    weights[t] = SoftCap(score * attention.scale, attention.soft_cap);
     max = std::fmax(max, weights[t]);
   }
-  for (double& weight : weights) sum += weight = std::exp(weight - max);
+  for (size_t t = begin; t < count; ++t) sum += weights[t] = std::exp(weights[t] - max);
   Vector out(q.size());
-  for (size_t t = 0; t < count; ++t) {
+  for (size_t t = begin; t < count; ++t) {
     for (size_t j = 0; j < q.size(); ++j) out[j] += weights[t] / sum * v[t][offset + j];
   }
   return out;
@@ -129,47 +151,60 @@ void Add(const Vector& x, Vector& y) {
   for (size_t j = 0; j < x.size(); ++j) y[j] += x[j];
 }
 
-absl::Status AddAttention(const DecoderDescription& description, const Weights& weights,
-                          const RopeFrequencies* rope, int64_t layer, Rows& x) {
+// Every row of x through a norm of the residual stream; as it is if the model has no such norm.
+absl::StatusOr<Rows> NormRows(const NormDescription& norm, const Weights& weights, WeightRole role,
+                              std::optional<WeightRole> bias_role, int64_t layer, Rows x) {
+  PHYLLO_ASSIGN_OR_RETURN(Vector weight, weights.Column(role, layer));
+  Vector bias;
+  if (bias_role.has_value()) {
+    PHYLLO_ASSIGN_OR_RETURN(bias, weights.Column(*bias_role, layer));
+  }
+  for (double& value : weight) value += norm.weight_offset;
+  for (Vector& row : x) row = Norm(norm.kind, norm.eps, row, weight, bias);
+  return x;
+}
+
+absl::StatusOr<Rows> LinearRows(const Weights& weights, WeightRole role, WeightRole bias_role,
+                                int64_t layer, const Rows& x) {
+  PHYLLO_ASSIGN_OR_RETURN(const Rows weight, weights.Matrix(role, layer));
+  PHYLLO_ASSIGN_OR_RETURN(const Vector bias, weights.Column(bias_role, layer));
+  Rows y;
+  for (const Vector& row : x) y.push_back(Linear(weight, bias, row));
+  return y;
+}
+
+// o_proj(attention(q, k, v of y)).
+absl::StatusOr<Rows> RunAttention(const DecoderDescription& description, const Weights& weights,
+                                  const std::vector<Rotation>& rotations, int64_t layer,
+                                  const Rows& y) {
   const AttentionDescription& attention = description.layers[layer].attention;
   using Role = WeightRole;
-  PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(Role::kInputNorm, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector norm_bias, weights.Column(Role::kInputNormBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Rows q_proj, weights.Matrix(Role::kQProj, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector q_bias, weights.Column(Role::kQProjBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Rows k_proj, weights.Matrix(Role::kKProj, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector k_bias, weights.Column(Role::kKProjBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Rows v_proj, weights.Matrix(Role::kVProj, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector v_bias, weights.Column(Role::kVProjBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector q_norm, weights.Column(Role::kQNorm, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector k_norm, weights.Column(Role::kKNorm, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Rows o_proj, weights.Matrix(Role::kOProj, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector o_bias, weights.Column(Role::kOProjBias, layer));
+  PHYLLO_ASSIGN_OR_RETURN(Rows q, LinearRows(weights, Role::kQProj, Role::kQProjBias, layer, y));
+  PHYLLO_ASSIGN_OR_RETURN(Rows k, LinearRows(weights, Role::kKProj, Role::kKProjBias, layer, y));
+  PHYLLO_ASSIGN_OR_RETURN(Rows v, LinearRows(weights, Role::kVProj, Role::kVProjBias, layer, y));
+  PHYLLO_ASSIGN_OR_RETURN(Vector q_norm, weights.Column(Role::kQNorm, layer));
+  PHYLLO_ASSIGN_OR_RETURN(Vector k_norm, weights.Column(Role::kKNorm, layer));
+  for (double& value : q_norm) value += description.norm.weight_offset;
+  for (double& value : k_norm) value += description.norm.weight_offset;
 
   const size_t hd = attention.head_dim;
   const size_t group = attention.num_attention_heads / attention.num_key_value_heads;
-  std::vector<float> frequencies(rope == nullptr ? 0 : rope->rotary_dim() / 2);
-  if (rope != nullptr) rope->ForLength(static_cast<int64_t>(x.size()), absl::MakeSpan(frequencies));
-  Rows k, v;
-  for (size_t p = 0; p < x.size(); ++p) {
-    const Vector normed = Norm(description.norm.kind, description.norm.eps, x[p], norm, norm_bias);
-    Vector q = Linear(q_proj, q_bias, normed);
-    k.push_back(Linear(k_proj, k_bias, normed));
-    v.push_back(Linear(v_proj, v_bias, normed));
-    for (size_t h = 0; h < k[p].size() / hd; ++h) {
-      PrepareHead(attention, description.norm.eps, k_norm, rope, frequencies, p,
-                  absl::MakeSpan(k[p]).subspan(h * hd, hd));
+  Rows heads;
+  for (size_t p = 0; p < y.size(); ++p) {
+    NormPieces(description.norm.eps, q_norm, q[p]);
+    NormPieces(description.norm.eps, k_norm, k[p]);
+    if (attention.rope.has_value()) {
+      rotations[*attention.rope].Apply(p, hd, q[p]);
+      rotations[*attention.rope].Apply(p, hd, k[p]);
     }
-    Vector heads;
-    for (size_t h = 0; h < q.size() / hd; ++h) {
-      const absl::Span<double> head = absl::MakeSpan(q).subspan(h * hd, hd);
-      PrepareHead(attention, description.norm.eps, q_norm, rope, frequencies, p, head);
-      const Vector out = AttendHead(attention, head, k, v, h / group * hd, p + 1);
-      heads.insert(heads.end(), out.begin(), out.end());
+    heads.emplace_back();
+    for (size_t h = 0; h < q[p].size() / hd; ++h) {
+      const Vector out = AttendHead(attention, absl::MakeConstSpan(q[p]).subspan(h * hd, hd), k, v,
+                                    h / group * hd, p + 1);
+      heads.back().insert(heads.back().end(), out.begin(), out.end());
     }
-    Add(Linear(o_proj, o_bias, heads), x[p]);
   }
-  return absl::OkStatus();
+  return LinearRows(weights, Role::kOProj, Role::kOProjBias, layer, heads);
 }
 
 // One feed-forward network; `expert` is -1 for that of a layer without experts.
@@ -222,40 +257,60 @@ Vector ExpertWeights(const ExpertsDescription& experts, const Vector& logits) {
   return weights;
 }
 
-// x += feed_forward(norm(x)), row by row.
-absl::Status AddFeedForward(const DecoderDescription& description, const Weights& weights,
-                            int64_t layer, Rows& x) {
+// The feed-forward half of every row of y.
+absl::StatusOr<Rows> RunFeedForward(const DecoderDescription& description, const Weights& weights,
+                                    int64_t layer, const Rows& y) {
   const FeedForwardDescription& feed_forward = description.layers[layer].feed_forward;
+  if (!feed_forward.experts.has_value()) {
+    PHYLLO_ASSIGN_OR_RETURN(const Network network,
+                            Network::Load(feed_forward, weights, layer, /*expert=*/-1));
+    Rows result;
+    for (const Vector& row : y) result.push_back(network.Run(row));
+    return result;
+  }
+  PHYLLO_ASSIGN_OR_RETURN(const Rows router, weights.Matrix(WeightRole::kRouter, layer));
+  Rows result(y.size(), Vector(description.hidden_size));
+  const ExpertsDescription& experts = *feed_forward.experts;
+  for (int64_t i = 0; i < experts.num_experts + experts.num_shared_experts; ++i) {
+    PHYLLO_ASSIGN_OR_RETURN(const Network network, Network::Load(feed_forward, weights, layer, i));
+    for (size_t p = 0; p < y.size(); ++p) {
+      const double weight = ExpertWeights(experts, Linear(router, {}, y[p]))[i];
+      if (weight == 0) continue;
+      Vector out = network.Run(y[p]);
+      for (double& value : out) value *= weight;
+      Add(out, result[p]);
+    }
+  }
+  return result;
+}
+
+// The decoder layer as decoder_description.h states it, on x in place.
+absl::Status RunLayer(const DecoderDescription& description, const Weights& weights,
+                      const std::vector<Rotation>& rotations, int64_t layer, Rows& x) {
   using Role = WeightRole;
-  PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(Role::kFeedForwardNorm, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector norm_bias,
-                          weights.Column(Role::kFeedForwardNormBias, layer));
-  PHYLLO_ASSIGN_OR_RETURN(const Rows router, weights.Matrix(Role::kRouter, layer));
-  std::vector<Network> networks;
-  const int64_t count =
-      feed_forward.experts.has_value()
-          ? feed_forward.experts->num_experts + feed_forward.experts->num_shared_experts
-          : 1;
-  for (int64_t i = 0; i < count; ++i) {
-    PHYLLO_ASSIGN_OR_RETURN(
-        Network network,
-        Network::Load(feed_forward, weights, layer, feed_forward.experts.has_value() ? i : -1));
-    networks.push_back(std::move(network));
-  }
-  for (Vector& row : x) {
-    const Vector normed = Norm(description.norm.kind, description.norm.eps, row, norm, norm_bias);
-    if (!feed_forward.experts.has_value()) {
-      Add(networks[0].Run(normed), row);
-      continue;
+  const auto norm = [&](Role role, std::optional<Role> bias, const Rows& rows) {
+    return NormRows(description.norm, weights, role, bias, layer, rows);
+  };
+  const auto add = [&](const Rows& half) {
+    for (size_t p = 0; p < x.size(); ++p) {
+      for (size_t j = 0; j < x[p].size(); ++j)
+        x[p][j] += description.residual_multiplier * half[p][j];
     }
-    const Vector expert_weights = ExpertWeights(*feed_forward.experts, Linear(router, {}, normed));
-    for (size_t i = 0; i < networks.size(); ++i) {
-      if (expert_weights[i] == 0) continue;
-      Vector out = networks[i].Run(normed);
-      for (double& value : out) value *= expert_weights[i];
-      Add(out, row);
-    }
+  };
+  const LayerDescription& parts = description.layers[layer];
+  PHYLLO_ASSIGN_OR_RETURN(const Rows input, norm(Role::kInputNorm, Role::kInputNormBias, x));
+  PHYLLO_ASSIGN_OR_RETURN(Rows half, RunAttention(description, weights, rotations, layer, input));
+  PHYLLO_ASSIGN_OR_RETURN(half, norm(Role::kAttentionOutputNorm, std::nullopt, half));
+  if (parts.residual == ResidualForm::kSequential) add(half);
+  Rows feed_forward_input = input;
+  if (parts.residual == ResidualForm::kSequential || parts.feed_forward_norm) {
+    PHYLLO_ASSIGN_OR_RETURN(feed_forward_input,
+                            norm(Role::kFeedForwardNorm, Role::kFeedForwardNormBias, x));
   }
+  if (parts.residual == ResidualForm::kParallel) add(half);
+  PHYLLO_ASSIGN_OR_RETURN(half, RunFeedForward(description, weights, layer, feed_forward_input));
+  PHYLLO_ASSIGN_OR_RETURN(half, norm(Role::kFeedForwardOutputNorm, std::nullopt, half));
+  add(half);
   return absl::OkStatus();
 }
 
@@ -278,32 +333,29 @@ absl::StatusOr<std::vector<double>> ComputeReferenceLogits(const DecoderDescript
                                                            const Checkpoint& checkpoint,
                                                            absl::Span<const int32_t> token_ids) {
   const Weights weights(description, checkpoint);
-  const AttentionDescription& attention = description.layers[0].attention;
-  std::vector<RopeFrequencies> rope;  // one or none
-  if (description.positions == PositionKind::kRope) {
-    PHYLLO_ASSIGN_OR_RETURN(
-        RopeFrequencies frequencies,
-        RopeFrequencies::Create(description.ropes[0].parameters, attention.head_dim,
-                                description.max_position_embeddings));
-    rope.push_back(std::move(frequencies));
+  std::vector<Rotation> rotations;
+  for (const RopeDescription& rope : description.ropes) {
+    PHYLLO_ASSIGN_OR_RETURN(const RopeFrequencies frequencies,
+                            RopeFrequencies::Create(rope.parameters, rope.rotary_dim,
+                                                    description.max_position_embeddings));
+    rotations.push_back(
+        {rope.layout, frequencies.attention_factor(), std::vector<float>(rope.rotary_dim / 2)});
+    frequencies.ForLength(static_cast<int64_t>(token_ids.size()),
+                          absl::MakeSpan(rotations.back().frequencies));
   }
   PHYLLO_ASSIGN_OR_RETURN(Rows x, EmbedTokens(description, weights, token_ids));
-  for (int64_t layer = 0; layer < description.num_hidden_layers(); ++layer) {
-    PHYLLO_RETURN_IF_ERROR(
-        AddAttention(description, weights, rope.empty() ? nullptr : &rope[0], layer, x));
-    PHYLLO_RETURN_IF_ERROR(AddFeedForward(description, weights, layer, x));
-  }
-  PHYLLO_ASSIGN_OR_RETURN(const Vector norm, weights.Column(WeightRole::kFinalNorm, -1));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector norm_bias, weights.Column(WeightRole::kFinalNormBias, -1));
+  for (int64_t layer = 0; layer < description.num_hidden_layers(); ++layer)
+    PHYLLO_RETURN_IF_ERROR(RunLayer(description, weights, rotations, layer, x));
+  PHYLLO_ASSIGN_OR_RETURN(x, NormRows(description.norm, weights, WeightRole::kFinalNorm,
+                                      WeightRole::kFinalNormBias, -1, x));
   const WeightRole head_role =
       description.tie_word_embeddings ? WeightRole::kEmbedTokens : WeightRole::kLmHead;
-  PHYLLO_ASSIGN_OR_RETURN(const Rows lm_head, weights.Matrix(head_role, -1));
-  PHYLLO_ASSIGN_OR_RETURN(const Vector lm_head_bias, weights.Column(WeightRole::kLmHeadBias, -1));
+  PHYLLO_ASSIGN_OR_RETURN(const Rows rows,
+                          LinearRows(weights, head_role, WeightRole::kLmHeadBias, -1, x));
   std::vector<double> logits;
-  for (const Vector& row : x) {
-    const Vector normed = Norm(description.norm.kind, description.norm.eps, row, norm, norm_bias);
-    const Vector row_logits = Linear(lm_head, lm_head_bias, normed);
-    logits.insert(logits.end(), row_logits.begin(), row_logits.end());
+  for (const Vector& row : rows) {
+    for (const double logit : row)
+      logits.push_back(SoftCap(logit / description.logits_divisor, description.logits_soft_cap));
   }
   return logits;
 }
