@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/onednn/bf16_kernel.h"
 #include "oneapi/dnnl/dnnl.h"
 #include "oneapi/dnnl/dnnl_ukernel.h"
 
@@ -26,6 +27,15 @@ constexpr int64_t kChunkBytes = int64_t{256} << 10;
 
 int64_t RoundUp(int64_t value, int64_t granule) {
   return (value + granule - 1) / granule * granule;
+}
+
+static_assert(Bf16Product::kPanel == kLinearPanel && Bf16Product::kMaxM == kLinearRowBlock &&
+              kBf16ScratchBytes <= LinearScratch::kScratchpadBytes);
+
+// Whether this CPU multiplies bf16 (AVX512_BF16 or AMX): oneDNN has kernels for no other.
+bool OnednnHasBf16() {
+  const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+  return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
 }
 
 const char* PrecisionName(Precision precision) {
@@ -52,23 +62,32 @@ LinearKernelSet::LinearKernelSet(int64_t in_features, Precision precision)
 absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
     int64_t in_features, Precision precision) {
   std::shared_ptr<LinearKernelSet> set(new LinearKernelSet(in_features, precision));
-  const int64_t padded = set->padded_in_features_;
-  const int64_t max_chunk = kChunkBytes / (kLinearPanel * BytesPerElement(precision));
-  const int64_t num_chunks = (padded + max_chunk - 1) / max_chunk;
-  const int64_t chunk = RoundUp((padded + num_chunks - 1) / num_chunks, kInputGranule);
-  int64_t previous_size = 0;
-  for (int64_t begin = 0; begin < padded; begin += chunk) {
-    const int64_t size = std::min(chunk, padded - begin);
-    PHYLLO_RETURN_IF_ERROR(set->AddChunk(begin, size, previous_size));
-    previous_size = size;
+  if (precision == Precision::kBf16 && !OnednnHasBf16()) {
+    PHYLLO_RETURN_IF_ERROR(set->AddChunks(Bf16Product::kMaxK, /*use_onednn=*/false));
+  } else {
+    const int64_t max_chunk = kChunkBytes / (kLinearPanel * BytesPerElement(precision));
+    PHYLLO_RETURN_IF_ERROR(set->AddChunks(max_chunk, /*use_onednn=*/true));
   }
   return set;
 }
 
-absl::Status LinearKernelSet::AddChunk(int64_t begin, int64_t size, int64_t previous_size) {
-  Chunk chunk{begin, {}};
+absl::Status LinearKernelSet::AddChunks(int64_t max_chunk, bool use_onednn) {
+  const int64_t num_chunks = (padded_in_features_ + max_chunk - 1) / max_chunk;
+  const int64_t chunk = RoundUp((padded_in_features_ + num_chunks - 1) / num_chunks, kInputGranule);
+  for (int64_t begin = 0; begin < padded_in_features_; begin += chunk) {
+    const int64_t size = std::min(chunk, padded_in_features_ - begin);
+    if (use_onednn)
+      PHYLLO_RETURN_IF_ERROR(AddChunk(begin, size));
+    else
+      chunks_.push_back({.begin = begin, .size = size, .kernels = {}});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LinearKernelSet::AddChunk(int64_t begin, int64_t size) {
+  Chunk chunk{.begin = begin, .size = size, .kernels = {}};
   // Of equal chunks the second is the first that adds to the tile.
-  if (chunks_.size() >= 2 && size == previous_size) {
+  if (chunks_.size() >= 2 && size == chunks_.back().size) {
     chunk.kernels = chunks_.back().kernels;
   } else {
     for (int64_t m = 1; m <= kLinearRowBlock; ++m) {
@@ -121,8 +140,9 @@ absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m,
 }
 
 void LinearKernelSet::Enter(int64_t chunk, int64_t m) const {
-  (void)dnnl_brgemm_set_hw_context(
-      chunks_[static_cast<size_t>(chunk)].kernels[static_cast<size_t>(m - 1)]);
+  const dnnl_brgemm* const kernel =
+      chunks_[static_cast<size_t>(chunk)].kernels[static_cast<size_t>(m - 1)];
+  if (kernel != nullptr) (void)dnnl_brgemm_set_hw_context(kernel);
 }
 
 void LinearKernelSet::Leave() { (void)dnnl_brgemm_release_hw_context(); }
@@ -130,11 +150,22 @@ void LinearKernelSet::Leave() { (void)dnnl_brgemm_release_hw_context(); }
 void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel,
                           float* tile, void* scratchpad) const {
   const Chunk& part = chunks_[static_cast<size_t>(chunk)];
+  const dnnl_brgemm* const kernel = part.kernels[static_cast<size_t>(m - 1)];
+  if (kernel == nullptr) {
+    MultiplyBf16({.m = m,
+                  .k = part.size,
+                  .x = static_cast<const uint16_t*>(x) + part.begin,
+                  .x_stride = input_stride_,
+                  .panel = reinterpret_cast<const uint16_t*>(panel) + part.begin * kLinearPanel,
+                  .tile = tile,
+                  .add = chunk > 0},
+                 scratchpad);
+    return;
+  }
   const dnnl_dim_t offsets[2] = {part.begin * BytesPerElement(precision_),
                                  part.begin * kLinearPanel * BytesPerElement(precision_)};
   // Cannot fail: its one error is a null kernel.
-  (void)dnnl_brgemm_execute(part.kernels[static_cast<size_t>(m - 1)], x, panel, offsets, tile,
-                            scratchpad);
+  (void)dnnl_brgemm_execute(kernel, x, panel, offsets, tile, scratchpad);
 }
 
 }  // namespace phyllo

@@ -15,9 +15,10 @@
 
 namespace phyllo {
 
-// oneDNN brgemm micro-kernels for one (in_features, precision). The inputs are cut into chunks
-// whose part of a panel fits well into the second-level cache, by a rule that knows in_features and
-// precision only; for chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
+// The kernels for one (in_features, precision): oneDNN's brgemm micro-kernels, and MultiplyBf16
+// (bf16_kernel.h) for bf16 where this CPU has no instructions for it. The inputs are cut into
+// chunks whose part of a panel fits well into a cache, by a rule that knows in_features, precision
+// and the CPU only; for chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
 //   tile [m, kLinearPanel] (+)= x [m, chunk of k] · panel [chunk of k, kLinearPanel],   k =
 //   padded_in_features,
 // in f32: the first chunk sets the tile, later ones add their sum to it. Each sum runs over its
@@ -58,15 +59,20 @@ class LinearKernelSet {
   };
   using Kernel = std::unique_ptr<dnnl_brgemm, Destroy>;
   struct Chunk {
-    int64_t begin;                                            // of k
-    std::array<const dnnl_brgemm*, kLinearRowBlock> kernels;  // [m - 1], owned by owned_
+    int64_t begin;  // of k
+    int64_t size;
+    std::array<const dnnl_brgemm*, kLinearRowBlock> kernels;  // [m - 1], owned by owned_; null:
+                                                              // MultiplyBf16
   };
 
   LinearKernelSet(int64_t in_features, Precision precision);
 
-  // Appends the chunk [begin, begin + size), whose kernels are those of the chunk before it if that
-  // one is alike.
-  absl::Status AddChunk(int64_t begin, int64_t size, int64_t previous_size);
+  // Cuts k into equal chunks of at most max_chunk and appends them.
+  absl::Status AddChunks(int64_t max_chunk, bool use_onednn);
+
+  // Appends the chunk [begin, begin + size) with oneDNN's kernels: those of the chunk before it if
+  // that one is alike.
+  absl::Status AddChunk(int64_t begin, int64_t size);
   absl::StatusOr<Kernel> CreateKernel(int64_t m, int64_t chunk_size, bool add) const;
 
   const int64_t padded_in_features_;
