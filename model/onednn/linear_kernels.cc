@@ -48,11 +48,6 @@ std::string IsaName() {
   }
 }
 
-bool IsSupported(Precision precision) {
-  LinearKernels kernels;
-  return kernels.Get(/*in_features=*/32, precision).ok();
-}
-
 LinearKernels::LinearKernels() = default;
 LinearKernels::~LinearKernels() = default;
 

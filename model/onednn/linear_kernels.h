@@ -15,9 +15,6 @@
 
 namespace phyllo {
 
-// Whether this CPU has matrix kernels for `precision` (bf16: AVX512_BF16 or AMX).
-bool IsSupported(Precision precision);
-
 // The instruction set oneDNN dispatches to on this CPU, e.g. "avx512_core_bf16" or
 // "avx512_core_amx". Results of equal models may differ in their last bits between instruction
 // sets.

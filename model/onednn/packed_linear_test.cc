@@ -45,7 +45,6 @@ float RoundTo(Precision precision, float value) {
 class PackedLinearTest : public ::testing::TestWithParam<Precision> {
  protected:
   void SetUp() override {
-    if (!IsSupported(GetParam())) GTEST_SKIP() << "no kernels for this precision on " << IsaName();
     for (int threads : {1, 2})
       pools_.push_back(ThreadPool::Create({.num_threads = threads}).value());
     scratch_ = std::make_unique<LinearScratch>(LinearScratch::Create(2, arena_).value());

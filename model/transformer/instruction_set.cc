@@ -4,8 +4,6 @@
 
 namespace phyllo {
 
-bool SupportsPrecision(Precision precision) { return IsSupported(precision); }
-
 std::string InstructionSetName() { return IsaName(); }
 
 }  // namespace phyllo

@@ -16,7 +16,6 @@
 #include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
-#include "model/transformer/instruction_set.h"
 #include "model/transformer/step_slice.h"
 #include "model/transformer/testing/model_runner.h"
 #include "model/transformer/testing/toy_models.h"
@@ -50,7 +49,6 @@ class TransformerAllocationTest
 
 TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
   const auto& [model, precision] = GetParam();
-  if (!SupportsPrecision(precision)) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(FindToyModel(model)));
   PHYLLO_ASSERT_OK_AND_ASSIGN(
       const auto runner, ModelRunner::Load(directory, {.precision = precision, .num_threads = 2}));

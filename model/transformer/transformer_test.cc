@@ -23,7 +23,6 @@
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
-#include "model/transformer/instruction_set.h"
 #include "model/transformer/step_slice.h"
 #include "model/transformer/testing/model_runner.h"
 #include "model/transformer/testing/reference_transformer.h"
@@ -130,7 +129,6 @@ TEST_P(ReferenceTest, MatchesInF32WhenThePromptIsOneToken) {
 }
 
 TEST_P(ReferenceTest, MatchesInBf16) {
-  if (!SupportsPrecision(Precision::kBf16)) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
   // With experts the median position: where two are nearly as probable, rounding chooses another.
   const Error error = RelativeError(Precision::kBf16, 83);
   EXPECT_LE(error.has_experts ? error.median_row : error.root_mean_square, kBf16Tolerance);

@@ -14,7 +14,6 @@
 #include "model/kv_cache/layer_groups.h"
 #include "model/kv_cache/page_split.h"
 #include "model/tensor/dtype.h"
-#include "model/transformer/instruction_set.h"
 #include "model/transformer/layer_groups_of.h"
 
 namespace phyllo {
@@ -89,7 +88,7 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
       model->thread_pool_,
       ThreadPool::Create({.num_threads = options.num_threads, .pin = options.pin_threads}));
 
-  const bool bf16 = SupportsPrecision(Precision::kBf16) && IsOf16BitTypes(*model->checkpoint_);
+  const bool bf16 = IsOf16BitTypes(*model->checkpoint_);
   model->precision_ = options.precision.value_or(bf16 ? Precision::kBf16 : Precision::kF32);
   PHYLLO_ASSIGN_OR_RETURN(
       std::vector<int64_t> page_counts,

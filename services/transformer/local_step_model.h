@@ -29,8 +29,8 @@ namespace phyllo {
 struct LocalStepModelOptions {
   // config.json, *.safetensors; generation_config.json and 1_Pooling/config.json if they are there
   std::string model_folder;
-  std::optional<Precision> precision;  // absent: bf16 if this CPU has kernels for it and the
-                                       // checkpoint is of 16-bit types, else f32
+  // Absent: bf16 if the checkpoint is of 16-bit types, else f32.
+  std::optional<Precision> precision;
   int num_threads = 1;
   bool pin_threads = false;
   int64_t max_rows = 256;

@@ -32,8 +32,8 @@ ABSL_FLAG(std::string, model, "",
           "Hugging Face model folder: config.json and *.safetensors. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
 ABSL_FLAG(std::string, precision, "auto",
-          "Of the matrix products and the KV cache: f32, bf16, or auto = bf16 if the CPU has it "
-          "and the checkpoint is of 16-bit types, else f32");
+          "Of the matrix products and the KV cache: f32, bf16, or auto = bf16 if the checkpoint is "
+          "of 16-bit types, else f32");
 ABSL_FLAG(int, threads, 0,
           "Threads that compute. 0: physical cores within the CPU set and quota. Range [0, 1024]");
 ABSL_FLAG(bool, pin_threads, false, "Pins the threads that compute to CPUs");

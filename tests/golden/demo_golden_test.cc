@@ -13,7 +13,6 @@
 #include "model/base/status_matchers.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
-#include "model/transformer/instruction_set.h"
 #include "model/transformer/testing/model_runner.h"
 #include "nlohmann/json.hpp"
 
@@ -109,7 +108,6 @@ TEST_F(DemoGoldenTest, MatchesTheFirstLogitsInF32) {
 }
 
 TEST_F(DemoGoldenTest, AgreesInBf16WhereTheMarginIsAboveTheNoise) {
-  if (!SupportsPrecision(Precision::kBf16)) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
   ASSERT_NO_FATAL_FAILURE(Load(Precision::kBf16));
   // Operands rounded to 2^-9 move logits of a standard deviation of about 4 by 1 or 2 percent of
   // it.

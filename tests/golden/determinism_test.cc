@@ -18,7 +18,6 @@
 #include "model/base/status_matchers.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
-#include "model/transformer/instruction_set.h"
 #include "model/transformer/testing/model_runner.h"
 
 namespace phyllo {
@@ -137,8 +136,6 @@ std::vector<Schedule> AllSchedules() {
 }
 
 TEST_P(DeterminismTest, LogitsAreTheSameBitsWhateverTheSchedule) {
-  if (!SupportsPrecision(std::get<1>(GetParam())))
-    GTEST_SKIP() << "no bf16 on " << InstructionSetName();
   const std::unique_ptr<ModelRunner> one_thread = LoadRunner(1);
   const std::unique_ptr<ModelRunner> two_threads = LoadRunner(2);
   ASSERT_TRUE(one_thread != nullptr && two_threads != nullptr);

@@ -105,7 +105,6 @@ class ModelGoldenTest : public testing::Test {
       : case_(golden_case), measured_(std::move(measured)) {}
 
   void SetUp() override {
-    if (!SupportsPrecision(case_.precision)) GTEST_SKIP() << "no bf16 on " << InstructionSetName();
     PHYLLO_ASSERT_OK_AND_ASSIGN(golden_, GoldenModel::Open(case_.directory));
     PHYLLO_ASSERT_OK_AND_ASSIGN(
         runner_, ModelRunner::Load(case_.directory, {.precision = case_.precision,
