@@ -42,8 +42,9 @@ std::vector<int32_t> RandomIds(int64_t count, int64_t vocab_size) {
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> LoadToy(const ToyModel& model,
                                                      Precision precision = Precision::kF32) {
+  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ToyConfig(model));
   PHYLLO_ASSIGN_OR_RETURN(const std::string directory, WriteToyModel(model));
-  return ModelRunner::Load(directory,
+  return ModelRunner::Load(config, directory,
                            {.precision = precision, .page_size = 16, .kv_page_count = 32});
 }
 
@@ -132,6 +133,18 @@ TEST_P(ReferenceTest, MatchesInBf16) {
   // With experts the median position: where two are nearly as probable, rounding chooses another.
   const Error error = RelativeError(Precision::kBf16, 83);
   EXPECT_LE(error.has_experts ? error.median_row : error.root_mean_square, kBf16Tolerance);
+}
+
+TEST_P(ReferenceTest, GivesTheSameBitsInAnyChunks) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(GetParam()));
+  const std::vector<int32_t> ids = RandomIds(83, runner->vocab_size());
+  std::vector<float> want;
+  for (const int64_t chunk : {83, 24, 1}) {
+    auto pages = runner->NewSequence();
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got, runner->Prefill(pages, ids, chunk));
+    if (want.empty()) want = got;
+    EXPECT_TRUE(SameBits(got, want)) << "chunks of " << chunk;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(ToyModels, ReferenceTest, testing::ValuesIn(ToyModels()),

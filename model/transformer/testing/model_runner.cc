@@ -28,11 +28,17 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const std::string& directory,
                                                                const ModelRunnerOptions& options) {
-  auto runner = std::unique_ptr<ModelRunner>(new ModelRunner());
-  runner->options_ = options;
   PHYLLO_ASSIGN_OR_RETURN(const std::string config_text,
                           ReadFile(absl::StrCat(directory, "/", options.config_file)));
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(config_text));
+  return Load(config, directory, options);
+}
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const ModelConfig& config,
+                                                               const std::string& directory,
+                                                               const ModelRunnerOptions& options) {
+  auto runner = std::unique_ptr<ModelRunner>(new ModelRunner());
+  runner->options_ = options;
   PHYLLO_ASSIGN_OR_RETURN(runner->checkpoint_, Checkpoint::Open(directory));
   PHYLLO_ASSIGN_OR_RETURN(runner->pool_, ThreadPool::Create({.num_threads = options.num_threads}));
   PHYLLO_ASSIGN_OR_RETURN(runner->transformer_,

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/config/model_config.h"
 #include "model/embedding/embedding_table.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/parallel/thread_pool.h"
@@ -44,12 +45,16 @@ class ModelRunner {
  public:
   static absl::StatusOr<std::unique_ptr<ModelRunner>> Load(const std::string& directory,
                                                            const ModelRunnerOptions& options);
+  // The same with a config of one's own.
+  static absl::StatusOr<std::unique_ptr<ModelRunner>> Load(const ModelConfig& config,
+                                                           const std::string& directory,
+                                                           const ModelRunnerOptions& options);
 
   // A sequence without tokens.
   SequencePages NewSequence();
 
-  // One step over all chunks. Returns the logits of every row, [rows, v], chunk behind chunk; nothing
-  // if the model has no LM head.
+  // One step over all chunks. Returns the logits of every row, [rows, v], chunk behind chunk;
+  // nothing if the model has no LM head.
   absl::StatusOr<std::vector<float>> Step(absl::Span<const SequenceChunk> chunks,
                                           const LayerObserver* observer = nullptr);
 

@@ -16,6 +16,7 @@
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
 #include "model/config/weight_map.h"
+#include "model/config/weight_names.h"
 
 namespace phyllo {
 namespace {
@@ -38,13 +39,100 @@ std::string Gpt2(absl::string_view more) {
 // Norm weights lie around 1; all else is scaled so that activations neither die nor explode.
 float RandomValue(const WeightSpec& spec, std::mt19937& random) {
   std::normal_distribution<float> normal(0.0f, 1.0f);
-  const bool norm = spec.role == WeightRole::kInputNorm ||
-                    spec.role == WeightRole::kFeedForwardNorm ||
-                    spec.role == WeightRole::kFinalNorm || spec.role == WeightRole::kQNorm ||
-                    spec.role == WeightRole::kKNorm;
-  if (norm) return 1.0f + 0.2f * normal(random);
+  switch (spec.role) {
+    case WeightRole::kInputNorm:
+    case WeightRole::kAttentionOutputNorm:
+    case WeightRole::kFeedForwardNorm:
+    case WeightRole::kFeedForwardOutputNorm:
+    case WeightRole::kFinalNorm:
+    case WeightRole::kQNorm:
+    case WeightRole::kKNorm:
+      return 1.0f + 0.2f * normal(random);
+    default:
+      break;
+  }
   return normal(random) / std::sqrt(static_cast<float>(spec.columns)) *
          (spec.columns == 1 ? 0.3f : 1.0f);
+}
+
+// Norms behind the halves of every layer.
+void AddOutputNorms(DecoderDescription& decoder) {
+  static constexpr WeightName kOutputNorms[] = {
+      {WeightRole::kAttentionOutputNorm, "layers.*.attention_output_norm"},
+      {WeightRole::kFeedForwardOutputNorm, "layers.*.feed_forward_output_norm"}};
+  static const WeightNames names = {.base = decoder.weight_names, .names = kOutputNorms};
+  decoder.weight_names = &names;
+  for (LayerDescription& layer : decoder.layers)
+    layer.attention_output_norm = layer.feed_forward_output_norm = true;
+}
+
+// What a Llama with GQA, heads of 6 elements, is changed into.
+std::vector<ToyModel> ChangedModels(const std::string& config) {
+  using Decoder = DecoderDescription;
+  return {
+      {"SlidingWindow", config, [](Decoder& d) { d.layers[1].attention.sliding_window = 7; }},
+      {"SoftCaps", config,
+       [](Decoder& d) {
+         for (LayerDescription& layer : d.layers) layer.attention.soft_cap = 1.5f;
+         d.logits_divisor = 0.8f;
+         d.logits_soft_cap = 2.0f;
+       }},
+      {"FourNorms", config,
+       [](Decoder& d) {
+         AddOutputNorms(d);
+         d.norm.weight_offset = 0.5f;
+       }},
+      {"OutputNormsOnly", config,
+       [](Decoder& d) {
+         AddOutputNorms(d);
+         for (LayerDescription& layer : d.layers) {
+           layer.input_norm = layer.feed_forward_norm = false;
+           layer.attention.qk_norm = QkNorm::kProjection;
+         }
+       }},
+      {"HeadNormsWithOffset", config,
+       [](Decoder& d) {
+         d.norm.weight_offset = 0.5f;
+         for (LayerDescription& layer : d.layers) layer.attention.qk_norm = QkNorm::kHead;
+       }},
+      {"Parallel", config,
+       [](Decoder& d) {
+         for (LayerDescription& layer : d.layers) layer.residual = ResidualForm::kParallel;
+       }},
+      {"ParallelWithOneNorm", config,
+       [](Decoder& d) {
+         for (LayerDescription& layer : d.layers) {
+           layer.residual = ResidualForm::kParallel;
+           layer.feed_forward_norm = false;
+         }
+       }},
+      {"Multipliers", config,
+       [](Decoder& d) {
+         d.embedding_scale = 2.5f;
+         d.residual_multiplier = 0.22f;
+         for (LayerDescription& layer : d.layers) layer.attention.scale = 0.3f;
+       }},
+      {"TwoRopes", config,
+       [](Decoder& d) {
+         d.ropes.push_back(d.ropes[0]);
+         d.ropes[1].parameters.rope_theta = 50.0;
+         d.ropes[1].rotary_dim = 4;
+         d.layers[1].attention.rope = 1;
+       }},
+      {"InterleavedRope", config,
+       [](Decoder& d) {
+         d.ropes[0].layout = RopeLayout::kInterleaved;
+         d.ropes[0].rotary_dim = 4;
+       }},
+      {"LayerWithoutRope", config, [](Decoder& d) { d.layers[0].attention.rope.reset(); }},
+      {"LayersThatDiffer", config,
+       [](Decoder& d) {
+         d.layers[1].attention.num_attention_heads = 2;
+         d.layers[1].feed_forward.gated = false;
+         d.layers[1].feed_forward.intermediate_size = 31;
+       }},
+      {"LmHeadBias", config, [](Decoder& d) { d.lm_head_bias = true; }},
+  };
 }
 
 }  // namespace
@@ -58,7 +146,7 @@ std::vector<ToyModel> ToyModels() {
       R"("num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 33, )";
   const std::string silu = R"("hidden_act": "silu", "tie_word_embeddings": false)";
   const std::string scaled = silu + R"(, "rope_scaling": )";
-  return {
+  std::vector<ToyModel> models = {
       {"LlamaGqa", LlamaLike("llama", gqa + silu)},
       {"LlamaMqa", LlamaLike("llama", mqa + silu)},
       {"LlamaMhaTied",
@@ -98,6 +186,15 @@ std::vector<ToyModel> ToyModels() {
       {"Gpt2", Gpt2("")},
       {"Gpt2Relu", Gpt2(R"(, "activation_function": "relu", "n_inner": 300)")},
   };
+  for (ToyModel& model : ChangedModels(LlamaLike("llama", gqa + silu)))
+    models.push_back(std::move(model));
+  return models;
+}
+
+absl::StatusOr<ModelConfig> ToyConfig(const ToyModel& model) {
+  PHYLLO_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(model.config));
+  if (model.change) model.change(config.decoder);
+  return config;
 }
 
 ToyModel FindToyModel(absl::string_view name) {
@@ -109,8 +206,7 @@ ToyModel FindToyModel(absl::string_view name) {
 }
 
 absl::StatusOr<std::string> WriteToyModel(const ToyModel& model) {
-  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(model.config));
-  PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
+  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ToyConfig(model));
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "toy_models" / model.name;
   std::filesystem::create_directories(folder);
@@ -121,7 +217,7 @@ absl::StatusOr<std::string> WriteToyModel(const ToyModel& model) {
   std::set<std::string> written;
   std::vector<std::string> entries;
   std::vector<float> values;
-  for (const WeightSpec& spec : BuildWeightMap(description).specs) {
+  for (const WeightSpec& spec : BuildWeightMap(config.decoder).specs) {
     if (!written.insert(spec.names[0]).second) continue;
     const size_t begin = values.size();
     int64_t count = 1;
