@@ -11,12 +11,17 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/tokenizer/text/json_fields.h"
+#include "model/tokenizer/word_models/bpe_model.h"
+#include "model/tokenizer/word_models/unigram_model.h"
 #include "nlohmann/json.hpp"
 
 namespace phyllo {
 namespace {
 
 constexpr size_t kMaxIdleScratch = 64;
+
+// Scratch space grows with the text; what a longer one needed is given back.
+constexpr size_t kMaxKeptTextBytes = size_t{1} << 18;
 
 const nlohmann::json& FieldOrNull(const nlohmann::json& file, const char* key) {
   static const nlohmann::json kNull;
@@ -28,6 +33,30 @@ absl::Status Annotate(const absl::Status& status) {
   if (status.ok() || absl::string_view(status.message()).substr(0, 14) == "tokenizer.json")
     return status;
   return absl::Status(status.code(), absl::StrCat("tokenizer.json: ", status.message()));
+}
+
+absl::StatusOr<std::unique_ptr<WordModel>> MakeModel(const nlohmann::json& model, bool byte_level) {
+  // Old files leave the type out.
+  PHYLLO_ASSIGN_OR_RETURN(const std::string type, StringFieldOr(model, "type", "BPE"));
+  if (type == "BPE") return BpeModel::FromJson(model, byte_level);
+  if (type == "Unigram" && !byte_level) return UnigramModel::FromJson(model);
+  return UnknownComponent("model", byte_level ? absl::StrCat(type, " of bytes") : type);
+}
+
+absl::Status ReadComponents(const nlohmann::json& file, absl::string_view chat_template,
+                            EncodeComponents* components) {
+  PHYLLO_ASSIGN_OR_RETURN(components->normalizer, MakeNormalizer(FieldOrNull(file, "normalizer")));
+  PHYLLO_ASSIGN_OR_RETURN(AddedTokens added,
+                          AddedTokens::FromJson(FieldOrNull(file, "added_tokens"),
+                                                components->normalizer.get(), chat_template));
+  components->added_tokens = absl::make_unique<AddedTokens>(std::move(added));
+  PHYLLO_ASSIGN_OR_RETURN(PreTokenizerAndAlphabet pre,
+                          MakePreTokenizer(FieldOrNull(file, "pre_tokenizer")));
+  components->pre_tokenizer = std::move(pre.pre_tokenizer);
+  PHYLLO_ASSIGN_OR_RETURN(components->model, MakeModel(FieldOrNull(file, "model"), pre.byte_level));
+  PHYLLO_ASSIGN_OR_RETURN(components->post_processor,
+                          MakePostProcessor(FieldOrNull(file, "post_processor")));
+  return absl::OkStatus();
 }
 
 // Whether `token` may be recognised at `bytes` of the text.
@@ -62,27 +91,9 @@ struct EncodePipeline::Call {
 absl::StatusOr<std::unique_ptr<EncodePipeline>> EncodePipeline::FromJson(
     const nlohmann::json& file, absl::string_view chat_template) {
   if (!file.is_object()) return absl::InvalidArgumentError("tokenizer.json is not a JSON object");
-  auto pipeline = absl::WrapUnique(new EncodePipeline());
-  const auto read = [&]() -> absl::Status {
-    PHYLLO_ASSIGN_OR_RETURN(pipeline->normalizer_, MakeNormalizer(FieldOrNull(file, "normalizer")));
-    PHYLLO_ASSIGN_OR_RETURN(AddedTokens added,
-                            AddedTokens::FromJson(FieldOrNull(file, "added_tokens"),
-                                                  pipeline->normalizer_.get(), chat_template));
-    pipeline->added_tokens_ = absl::make_unique<AddedTokens>(std::move(added));
-    PHYLLO_ASSIGN_OR_RETURN(PreTokenizerAndAlphabet pre,
-                            MakePreTokenizer(FieldOrNull(file, "pre_tokenizer")));
-    pipeline->pre_tokenizer_ = std::move(pre.pre_tokenizer);
-    const nlohmann::json& model = FieldOrNull(file, "model");
-    // Old files leave the type out.
-    PHYLLO_ASSIGN_OR_RETURN(const std::string type, StringFieldOr(model, "type", "BPE"));
-    if (type != "BPE") return UnknownComponent("model", type);
-    PHYLLO_ASSIGN_OR_RETURN(pipeline->model_, BpeModel::FromJson(model, pre.byte_level));
-    PHYLLO_ASSIGN_OR_RETURN(pipeline->post_processor_,
-                            MakePostProcessor(FieldOrNull(file, "post_processor")));
-    return absl::OkStatus();
-  };
-  PHYLLO_RETURN_IF_ERROR(Annotate(read()));
-  return pipeline;
+  EncodeComponents components;
+  PHYLLO_RETURN_IF_ERROR(Annotate(ReadComponents(file, chat_template, &components)));
+  return absl::make_unique<EncodePipeline>(std::move(components));
 }
 
 std::unique_ptr<EncodePipeline::Scratch> EncodePipeline::TakeScratch() const {
@@ -94,7 +105,9 @@ std::unique_ptr<EncodePipeline::Scratch> EncodePipeline::TakeScratch() const {
       return scratch;
     }
   }
-  return absl::make_unique<Scratch>();
+  auto scratch = absl::make_unique<Scratch>();
+  scratch->model = components_.model->NewScratch();
+  return scratch;
 }
 
 void EncodePipeline::ReturnScratch(std::unique_ptr<Scratch> scratch) const {
@@ -106,19 +119,21 @@ absl::StatusOr<Encoding> EncodePipeline::Encode(absl::string_view text,
                                                 absl::Span<const LiteralRange> literal_ranges,
                                                 const EncodeOptions& options) const {
   std::unique_ptr<Scratch> scratch = TakeScratch();
-  const bool tracked = options.with_offsets ||
-                       (!literal_ranges.empty() && !added_tokens_->HasNone(/*normalized=*/true));
+  const bool tracked =
+      options.with_offsets ||
+      (!literal_ranges.empty() && !components_.added_tokens->HasNone(/*normalized=*/true));
   Call call{literal_ranges, options, tracked, *scratch, {}};
-  call.result.ids.reserve(text.size() / 4 + post_processor_.prefix.size() +
-                          post_processor_.suffix.size() + 1);
+  call.result.ids.reserve(text.size() / 4 + components_.post_processor.prefix.size() +
+                          components_.post_processor.suffix.size() + 1);
   if (options.add_special_tokens) {
-    for (const int32_t id : post_processor_.prefix) call.Add(id, {0, 0});
+    for (const int32_t id : components_.post_processor.prefix) call.Add(id, {0, 0});
   }
   const auto allowed = [&](const AddedToken& token, size_t begin, size_t end) {
     return IsAllowed(token, {static_cast<int64_t>(begin), static_cast<int64_t>(end)},
                      literal_ranges, options);
   };
-  for (const AddedTokens::Part& part : added_tokens_->Cut(text, /*normalized=*/false, allowed)) {
+  for (const AddedTokens::Part& part :
+       components_.added_tokens->Cut(text, /*normalized=*/false, allowed)) {
     const auto begin = static_cast<int64_t>(part.begin);
     if (part.token != nullptr) {
       call.Add(part.token->id, {begin, static_cast<int64_t>(part.end)});
@@ -129,25 +144,26 @@ absl::StatusOr<Encoding> EncodePipeline::Encode(absl::string_view text,
   }
   if (options.add_special_tokens) {
     const auto end = static_cast<int64_t>(text.size());
-    for (const int32_t id : post_processor_.suffix) call.Add(id, {end, end});
+    for (const int32_t id : components_.post_processor.suffix) call.Add(id, {end, end});
   }
-  ReturnScratch(std::move(scratch));
+  if (text.size() <= kMaxKeptTextBytes) ReturnScratch(std::move(scratch));
   return std::move(call.result);
 }
 
 absl::Status EncodePipeline::EncodeSection(AlignedText section, Call* call) const {
-  if (normalizer_ != nullptr) {
-    PHYLLO_ASSIGN_OR_RETURN(section,
-                            normalizer_->Normalize(std::move(section), &call->scratch.regex));
+  if (components_.normalizer != nullptr) {
+    PHYLLO_ASSIGN_OR_RETURN(
+        section, components_.normalizer->Normalize(std::move(section), &call->scratch.regex));
   }
-  if (added_tokens_->HasNone(/*normalized=*/true)) return EncodePlain(std::move(section), call);
+  if (components_.added_tokens->HasNone(/*normalized=*/true))
+    return EncodePlain(std::move(section), call);
   const bool has_ranges = !call->literal_ranges.empty();
   const auto allowed = [&](const AddedToken& token, size_t begin, size_t end) {
     const ByteRange bytes = has_ranges ? section.OriginalRange(begin, end) : ByteRange{};
     return IsAllowed(token, bytes, call->literal_ranges, call->options);
   };
   for (const AddedTokens::Part& part :
-       added_tokens_->Cut(section.view(), /*normalized=*/true, allowed)) {
+       components_.added_tokens->Cut(section.view(), /*normalized=*/true, allowed)) {
     if (part.token != nullptr) {
       call->Add(part.token->id,
                 call->tracked ? section.OriginalRange(part.begin, part.end) : ByteRange{});
@@ -160,15 +176,16 @@ absl::Status EncodePipeline::EncodeSection(AlignedText section, Call* call) cons
 
 absl::Status EncodePipeline::EncodePlain(AlignedText plain, Call* call) const {
   WordList list(std::move(plain));
-  if (pre_tokenizer_ != nullptr)
-    PHYLLO_RETURN_IF_ERROR(pre_tokenizer_->Split(&list, &call->scratch.regex));
-  std::vector<BpeMerger::Symbol>& tokens = call->scratch.tokens;
+  if (components_.pre_tokenizer != nullptr)
+    PHYLLO_RETURN_IF_ERROR(components_.pre_tokenizer->Split(&list, &call->scratch.regex));
+  std::vector<WordToken>& tokens = call->scratch.tokens;
   for (const RegexMatch& word : list.words) {
     tokens.clear();
-    model_->Encode(list.text.view().substr(word.begin, word.end - word.begin), &call->scratch.bpe,
-                   &tokens);
+    PHYLLO_RETURN_IF_ERROR(
+        components_.model->Encode(list.text.view().substr(word.begin, word.end - word.begin),
+                                  call->scratch.model.get(), &tokens));
     size_t at = word.begin;
-    for (const BpeMerger::Symbol& token : tokens) {
+    for (const WordToken& token : tokens) {
       const size_t end = at + static_cast<size_t>(token.length);
       call->Add(token.id,
                 call->options.with_offsets ? list.text.OriginalRange(at, end) : ByteRange{});

@@ -3,6 +3,7 @@
 #define PHYLLO_MODEL_TOKENIZER_ENCODE_PIPELINE_H_
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -12,16 +13,26 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "model/tokenizer/components/added_tokens.h"
-#include "model/tokenizer/components/bpe_model.h"
 #include "model/tokenizer/components/normalizer.h"
 #include "model/tokenizer/components/post_processor.h"
 #include "model/tokenizer/components/pre_tokenizer.h"
 #include "model/tokenizer/text/aligned_text.h"
 #include "model/tokenizer/text/encoding.h"
 #include "model/tokenizer/text/regex.h"
+#include "model/tokenizer/word_models/word_model.h"
+#include "model/tokenizer/word_models/word_token.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace phyllo {
+
+// What a pipeline consists of, from whatever file.
+struct EncodeComponents {
+  std::unique_ptr<AddedTokens> added_tokens;
+  std::unique_ptr<Normalizer> normalizer;       // Null: none.
+  std::unique_ptr<PreTokenizer> pre_tokenizer;  // Null: none.
+  std::unique_ptr<WordModel> model;
+  PostProcessor post_processor;
+};
 
 // Thread-safe: everything is immutable but the scratch space, of which each call in flight has its
 // own.
@@ -32,24 +43,25 @@ class EncodePipeline {
   static absl::StatusOr<std::unique_ptr<EncodePipeline>> FromJson(const nlohmann::json& file,
                                                                   absl::string_view chat_template);
 
+  // REQUIRES: added_tokens and model.
+  explicit EncodePipeline(EncodeComponents components) : components_(std::move(components)) {}
+
   // Encodes `text` (valid UTF-8), with the literal ranges of Tokenizer::EncodeWithLiteralRanges, in
   // order and in bounds.
   absl::StatusOr<Encoding> Encode(absl::string_view text,
                                   absl::Span<const LiteralRange> literal_ranges,
                                   const EncodeOptions& options) const;
 
-  const AddedTokens& added_tokens() const { return *added_tokens_; }
-  const BpeModel& model() const { return *model_; }
+  const AddedTokens& added_tokens() const { return *components_.added_tokens; }
+  const Vocabulary& vocabulary() const { return components_.model->vocabulary(); }
 
  private:
   struct Scratch {
     RegexScratch regex;
-    BpeScratch bpe;
-    std::vector<BpeMerger::Symbol> tokens;
+    std::unique_ptr<WordModel::Scratch> model;
+    std::vector<WordToken> tokens;
   };
   struct Call;  // The arguments and the result of one call of Encode.
-
-  EncodePipeline() = default;
 
   std::unique_ptr<Scratch> TakeScratch() const;
   void ReturnScratch(std::unique_ptr<Scratch> scratch) const;
@@ -57,12 +69,7 @@ class EncodePipeline {
   absl::Status EncodeSection(AlignedText section, Call* call) const;
   absl::Status EncodePlain(AlignedText plain, Call* call) const;
 
-  // Immutable after FromJson.
-  std::unique_ptr<AddedTokens> added_tokens_;
-  std::unique_ptr<Normalizer> normalizer_;       // Null: none.
-  std::unique_ptr<PreTokenizer> pre_tokenizer_;  // Null: none.
-  std::unique_ptr<BpeModel> model_;
-  PostProcessor post_processor_;
+  const EncodeComponents components_;
 
   mutable absl::Mutex mutex_;
   mutable std::vector<std::unique_ptr<Scratch>> idle_scratch_ ABSL_GUARDED_BY(mutex_);

@@ -1,8 +1,6 @@
 #include "model/tokenizer/tokenizer.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -13,6 +11,12 @@
 #include "model/base/status_macros.h"
 #include "model/tokenizer/decoding/token_decoder.h"
 #include "model/tokenizer/encode_pipeline.h"
+#include "model/tokenizer/formats/sentencepiece_tokenizer.h"
+#include "model/tokenizer/formats/tiktoken_file.h"
+#include "model/tokenizer/formats/tokenizer_components.h"
+#include "model/tokenizer/formats/tokenizer_settings.h"
+#include "model/tokenizer/formats/vocab_merges.h"
+#include "model/tokenizer/sentencepiece/sentencepiece_model.h"
 #include "model/tokenizer/text/json_fields.h"
 #include "model/tokenizer/text/unicode.h"
 #include "nlohmann/json.hpp"
@@ -24,7 +28,6 @@ struct TokenizerParts {
   std::unique_ptr<TokenDecoder> decoder;
   TokenizerConfig config;
   std::string digest;
-  std::string chat_template_digest;
   int64_t vocab_size = 0;
 };
 
@@ -33,56 +36,73 @@ namespace {
 constexpr int64_t kMaxTextBytes = int64_t{1}
                                   << 30;  // Lengths of tokens and positions of symbols are 32 bits.
 
-// The contents of `path`; NOT_FOUND if it cannot be opened.
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return absl::NotFoundError(absl::StrCat("cannot open ", path));
-  std::string contents{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.bad()) return absl::DataLossError(absl::StrCat("cannot read ", path));
-  return contents;
-}
-
-absl::StatusOr<nlohmann::json> ParseJson(absl::string_view text, absl::string_view name) {
-  nlohmann::json value =
+absl::StatusOr<TokenizerComponents> FromTokenizerJson(absl::string_view text,
+                                                      const TokenizerSettings& settings) {
+  const nlohmann::json file =
       nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded())
-    return absl::InvalidArgumentError(absl::StrCat(name, " is not valid JSON"));
-  return value;
+  if (file.is_discarded()) return absl::InvalidArgumentError("tokenizer.json is not valid JSON");
+  TokenizerComponents result;
+  PHYLLO_ASSIGN_OR_RETURN(result.pipeline, EncodePipeline::FromJson(file, settings.chat_template));
+  const nlohmann::json* decoder = FindField(file, "decoder");
+  PHYLLO_ASSIGN_OR_RETURN(result.decoder,
+                          TokenDecoder::FromJson(decoder == nullptr ? nlohmann::json() : *decoder));
+  return result;
 }
 
-// A token of tokenizer_config.json: a string, or an object with its "content".
-absl::StatusOr<std::string> ConfiguredToken(const nlohmann::json& config, const char* key) {
-  const nlohmann::json* value = FindField(config, key);
-  if (value != nullptr && value->is_object()) return StringField(*value, "content");
-  return StringFieldOr(config, key, "");
+absl::StatusOr<TokenizerComponents> FromSentencePiece(absl::string_view bytes,
+                                                      const TokenizerSettings& settings) {
+  const auto read = [&]() -> absl::StatusOr<TokenizerComponents> {
+    PHYLLO_ASSIGN_OR_RETURN(const SentencePieceModel model, ParseSentencePieceModel(bytes));
+    return MakeSentencePieceTokenizer(model, settings);
+  };
+  absl::StatusOr<TokenizerComponents> result = read();
+  if (result.ok()) return result;
+  return absl::Status(result.status().code(),
+                      absl::StrCat("tokenizer.model: ", result.status().message()));
 }
 
-// The template of tokenizer_config.json: a string, or a list of {name, template}, of which
-// "default" is taken.
-absl::StatusOr<std::string> ConfiguredTemplate(const nlohmann::json& config) {
-  const nlohmann::json* value = FindField(config, "chat_template");
-  if (value == nullptr || !value->is_array()) return StringFieldOr(config, "chat_template", "");
-  for (const nlohmann::json& entry : *value) {
-    PHYLLO_ASSIGN_OR_RETURN(const std::string name, StringField(entry, "name"));
-    if (name == "default") return StringField(entry, "template");
+// From the first file that is there; `digest` becomes its digest.
+absl::StatusOr<TokenizerComponents> MakeComponents(const TokenizerFiles& files,
+                                                   const TokenizerSettings& settings,
+                                                   std::string* digest) {
+  if (!files.tokenizer_json.empty()) {
+    *digest = Sha256Hex(files.tokenizer_json);
+    return FromTokenizerJson(files.tokenizer_json, settings);
   }
-  return std::string();
+  if (!files.sentencepiece_model.empty()) {
+    *digest = Sha256Hex(files.sentencepiece_model);
+    return FromSentencePiece(files.sentencepiece_model, settings);
+  }
+  if (!files.vocab_json.empty() && !files.merges_txt.empty()) {
+    *digest = Sha256Hex(absl::StrCat(files.vocab_json, files.merges_txt));
+    return MakeVocabMergesTokenizer(files, settings);
+  }
+  if (!files.tiktoken.empty()) {
+    *digest = Sha256Hex(absl::StrCat(files.tiktoken, files.tiktoken_spec));
+    return MakeTiktokenTokenizer(files, settings);
+  }
+  return absl::NotFoundError("no file says what the tokens are");
 }
 
-absl::StatusOr<TokenizerConfig> ReadConfig(absl::string_view json,
-                                           absl::string_view chat_template) {
+// What `settings` says, else the format.
+absl::StatusOr<TokenizerConfig> ReadConfig(const TokenizerSettings& settings,
+                                           const TokenizerComponents& components) {
+  struct Token {
+    const char* key;
+    const std::string& from_format;
+    std::string TokenizerConfig::*member;
+  };
+  const Token tokens[] = {{"bos_token", components.bos_token, &TokenizerConfig::bos_token},
+                          {"eos_token", components.eos_token, &TokenizerConfig::eos_token},
+                          {"unk_token", components.unk_token, &TokenizerConfig::unk_token},
+                          {"pad_token", components.pad_token, &TokenizerConfig::pad_token}};
   TokenizerConfig config;
-  if (!json.empty()) {
-    PHYLLO_ASSIGN_OR_RETURN(const nlohmann::json file, ParseJson(json, "tokenizer_config.json"));
-    if (!file.is_object())
-      return absl::InvalidArgumentError("tokenizer_config.json is not a JSON object");
-    PHYLLO_ASSIGN_OR_RETURN(config.bos_token, ConfiguredToken(file, "bos_token"));
-    PHYLLO_ASSIGN_OR_RETURN(config.eos_token, ConfiguredToken(file, "eos_token"));
-    PHYLLO_ASSIGN_OR_RETURN(config.unk_token, ConfiguredToken(file, "unk_token"));
-    PHYLLO_ASSIGN_OR_RETURN(config.pad_token, ConfiguredToken(file, "pad_token"));
-    PHYLLO_ASSIGN_OR_RETURN(config.chat_template, ConfiguredTemplate(file));
+  for (const Token& token : tokens) {
+    PHYLLO_ASSIGN_OR_RETURN(config.*token.member, NamedToken(settings, token.key));
+    if ((config.*token.member).empty()) config.*token.member = token.from_format;
   }
-  if (!chat_template.empty()) config.chat_template = std::string(chat_template);
+  config.chat_template = settings.chat_template;
+  config.chat_template_digest = Sha256Hex(settings.chat_template);
   return config;
 }
 
@@ -116,35 +136,30 @@ Tokenizer::Tokenizer(std::unique_ptr<TokenizerParts> parts) : parts_(std::move(p
 Tokenizer::~Tokenizer() = default;
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& directory) {
-  PHYLLO_ASSIGN_OR_RETURN(const std::string tokenizer_json,
-                          ReadFile(directory + "/tokenizer.json"));
-  std::string optional_files[2];
-  const char* const names[2] = {"/tokenizer_config.json", "/chat_template.jinja"};
-  for (int i = 0; i < 2; ++i) {
-    absl::StatusOr<std::string> contents = ReadFile(directory + names[i]);
-    if (contents.ok()) {
-      optional_files[i] = *std::move(contents);
-    } else if (!absl::IsNotFound(contents.status())) {
-      return contents.status();
-    }
-  }
-  return FromJson(tokenizer_json, optional_files[0], optional_files[1]);
+  PHYLLO_ASSIGN_OR_RETURN(const TokenizerFiles files, ReadTokenizerFiles(directory));
+  return FromFiles(files);
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::FromJson(
     absl::string_view tokenizer_json, absl::string_view tokenizer_config_json,
     absl::string_view chat_template) {
+  if (tokenizer_json.empty()) return absl::InvalidArgumentError("tokenizer.json is empty");
+  TokenizerFiles files;
+  files.tokenizer_json = std::string(tokenizer_json);
+  files.tokenizer_config_json = std::string(tokenizer_config_json);
+  files.chat_template = std::string(chat_template);
+  return FromFiles(files);
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::FromFiles(const TokenizerFiles& files) {
   auto parts = absl::make_unique<TokenizerParts>();
-  PHYLLO_ASSIGN_OR_RETURN(parts->config, ReadConfig(tokenizer_config_json, chat_template));
-  PHYLLO_ASSIGN_OR_RETURN(const nlohmann::json file, ParseJson(tokenizer_json, "tokenizer.json"));
-  PHYLLO_ASSIGN_OR_RETURN(parts->pipeline,
-                          EncodePipeline::FromJson(file, parts->config.chat_template));
-  const nlohmann::json* decoder = FindField(file, "decoder");
-  PHYLLO_ASSIGN_OR_RETURN(parts->decoder,
-                          TokenDecoder::FromJson(decoder == nullptr ? nlohmann::json() : *decoder));
-  parts->digest = Sha256Hex(tokenizer_json);
-  parts->chat_template_digest = Sha256Hex(parts->config.chat_template);
-  parts->vocab_size = parts->pipeline->model().vocab_size();
+  PHYLLO_ASSIGN_OR_RETURN(const TokenizerSettings settings, ParseTokenizerSettings(files));
+  PHYLLO_ASSIGN_OR_RETURN(TokenizerComponents components,
+                          MakeComponents(files, settings, &parts->digest));
+  PHYLLO_ASSIGN_OR_RETURN(parts->config, ReadConfig(settings, components));
+  parts->pipeline = std::move(components.pipeline);
+  parts->decoder = std::move(components.decoder);
+  parts->vocab_size = parts->pipeline->vocabulary().size();
   for (const AddedToken& token : parts->pipeline->added_tokens().tokens()) {
     parts->vocab_size = std::max<int64_t>(parts->vocab_size, int64_t{token.id} + 1);
   }
@@ -179,9 +194,9 @@ std::string Tokenizer::Decode(absl::Span<const int32_t> ids, bool skip_special_t
   for (const int32_t id : ids) {
     const AddedToken* added = parts_->pipeline->added_tokens().Find(id);
     if (added != nullptr && added->special && skip_special_tokens) continue;
-    const absl::optional<absl::string_view> token = added != nullptr
-                                                        ? absl::string_view(added->content)
-                                                        : parts_->pipeline->model().TokenOf(id);
+    const absl::optional<absl::string_view> token =
+        added != nullptr ? absl::string_view(added->content)
+                         : parts_->pipeline->vocabulary().TokenOf(id);
     if (token.has_value()) stream.Push(*token, /*from_prompt=*/false, &text);
   }
   stream.Finish(&text);
@@ -196,7 +211,7 @@ absl::optional<TokenInfo> Tokenizer::FindToken(int32_t id) const {
     info.control = added->control;
     info.added = true;
   } else {
-    const absl::optional<absl::string_view> token = parts_->pipeline->model().TokenOf(id);
+    const absl::optional<absl::string_view> token = parts_->pipeline->vocabulary().TokenOf(id);
     if (!token.has_value()) return absl::nullopt;
     info.token = *token;
   }
@@ -206,13 +221,12 @@ absl::optional<TokenInfo> Tokenizer::FindToken(int32_t id) const {
 
 absl::optional<int32_t> Tokenizer::IdOf(absl::string_view token) const {
   const absl::optional<int32_t> added = parts_->pipeline->added_tokens().IdOf(token);
-  return added.has_value() ? added : parts_->pipeline->model().IdOf(token);
+  return added.has_value() ? added : parts_->pipeline->vocabulary().IdOf(token);
 }
 
 int64_t Tokenizer::vocab_size() const { return parts_->vocab_size; }
 const TokenizerConfig& Tokenizer::config() const { return parts_->config; }
 const std::string& Tokenizer::digest() const { return parts_->digest; }
-const std::string& Tokenizer::chat_template_digest() const { return parts_->chat_template_digest; }
 const TokenDecoder& Tokenizer::decoder() const { return *parts_->decoder; }
 
 }  // namespace phyllo

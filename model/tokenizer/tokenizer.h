@@ -1,11 +1,13 @@
-// Text to token ids and back, by executing a checkpoint's tokenizer.json as it stands.
+// Text to token ids and back, by executing a checkpoint's tokenizer files as they stand.
 //
 //   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
 //   Tokenizer::Load("/models/qwen3")); PHYLLO_ASSIGN_OR_RETURN(const Encoding encoding,
 //   tokenizer->Encode("Once upon a time", {})); const std::string text =
 //   tokenizer->Decode(encoding.ids, /*skip_special_tokens=*/false);
 //
-// The reference for every id and every decoded byte is the `tokenizers` library (0.23). Text that
+// The reference for every id and every decoded byte is the library that the file was made for: of
+// tokenizer.json and vocab.json with merges.txt the `tokenizers` library (0.23), of tokenizer.model
+// SentencePiece (0.2), of a .tiktoken file tiktoken (0.12). Text that
 // arrives token by token is decoded with IncrementalDecoder; conversations are rendered with
 // ChatTemplate.
 #ifndef PHYLLO_MODEL_TOKENIZER_TOKENIZER_H_
@@ -20,6 +22,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "model/tokenizer/text/encoding.h"
+#include "model/tokenizer/tokenizer_files.h"
 
 namespace phyllo {
 
@@ -37,25 +40,32 @@ struct TokenInfo {
   bool control = false;  // See LiteralRange.
 };
 
-// What tokenizer_config.json and chat_template.jinja add to tokenizer.json. Tokens are empty and
-// ids absent if not named there; an id is also absent if the token is not in the vocabulary.
+// What the files beside the vocabulary add to it: tokenizer_config.json, then
+// special_tokens_map.json, then the vocabulary's own format (the control pieces of a
+// tokenizer.model). Tokens are empty and ids absent if not named; an id is also absent if the token
+// is not in the vocabulary.
 struct TokenizerConfig {
   std::string bos_token, eos_token, unk_token, pad_token;
   absl::optional<int32_t> bos_token_id, eos_token_id, unk_token_id, pad_token_id;
   // Jinja source, empty if there is none; chat_template.jinja beside the file wins over the key
   // "chat_template".
   std::string chat_template;
+  // SHA-256 of chat_template, as Tokenizer::digest; of the empty string if there is none.
+  std::string chat_template_digest;
 };
 
 // Immutable, thread-safe: any number of threads may call any method at once.
 class Tokenizer {
  public:
-  // Reads `directory`/tokenizer.json and, where they exist, tokenizer_config.json and
-  // chat_template.jinja. Errors: NOT_FOUND (no tokenizer.json), INVALID_ARGUMENT (malformed file),
-  // UNIMPLEMENTED (a component that is not known, by name).
+  // Reads the files of a model folder: see TokenizerFiles, which says what they are and which of
+  // them wins. Errors: NOT_FOUND (none says what the tokens are), INVALID_ARGUMENT (malformed
+  // file), UNIMPLEMENTED (a component or setting that is not known, by name).
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& directory);
 
-  // The same from the files' contents; `tokenizer_config_json` and `chat_template` may be empty.
+  // The same from the files' contents.
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> FromFiles(const TokenizerFiles& files);
+
+  // The same of a tokenizer.json; `tokenizer_config_json` and `chat_template` may be empty.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> FromJson(
       absl::string_view tokenizer_json, absl::string_view tokenizer_config_json,
       absl::string_view chat_template = "");
@@ -93,11 +103,9 @@ class Tokenizer {
 
   const TokenizerConfig& config() const;
 
-  // SHA-256 of the bytes of tokenizer.json, 64 lower-case hexadecimal digits.
+  // SHA-256 of the bytes of the file that says what the tokens are (of vocab.json followed by
+  // merges.txt; of a .tiktoken file followed by its spec.json), 64 lower-case hexadecimal digits.
   const std::string& digest() const;
-
-  // SHA-256 of config().chat_template, likewise; of the empty string if there is none.
-  const std::string& chat_template_digest() const;
 
   // The decoding pipeline, for IncrementalDecoder. Lives as long as the tokenizer.
   const TokenDecoder& decoder() const;

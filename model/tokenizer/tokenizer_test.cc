@@ -167,9 +167,9 @@ TEST(TokenizerTest, DigestsAreOfFiles) {
       const auto b, Tokenizer::FromJson(absl::StrCat(kTokenizerJson, "\n"), "", "template"));
   EXPECT_EQ(a->digest().size(), 64u);
   EXPECT_NE(a->digest(), b->digest());
-  EXPECT_EQ(a->chat_template_digest(),
+  EXPECT_EQ(a->config().chat_template_digest,
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_NE(a->chat_template_digest(), b->chat_template_digest());
+  EXPECT_NE(a->config().chat_template_digest, b->config().chat_template_digest);
 }
 
 TEST(TokenizerTest, LoadReadsFolder) {
@@ -187,8 +187,8 @@ TEST(TokenizerTest, LoadOfMissingFileIsNotFound) {
 }
 
 TEST(TokenizerTest, UnknownComponentIsNamed) {
-  EXPECT_THAT(Tokenizer::FromJson(R"({"model": {"type": "Unigram"}})", ""),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Unigram")));
+  EXPECT_THAT(Tokenizer::FromJson(R"({"model": {"type": "WordPiece"}})", ""),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("WordPiece")));
 }
 
 TEST(TokenizerTest, MalformedFilesAreErrors) {

@@ -12,10 +12,11 @@
 #include "services/common/service_process.h"
 #include "services/tokenizer/tokenizer_service.h"
 
-ABSL_FLAG(std::string, model, "",
-          "Hugging Face model folder: tokenizer.json, and tokenizer_config.json, "
-          "chat_template.jinja, config.json if "
-          "there are. Required");
+ABSL_FLAG(
+    std::string, model, "",
+    "Model folder: tokenizer.json, else tokenizer.model, else vocab.json and merges.txt, else a "
+    ".tiktoken file; and tokenizer_config.json, special_tokens_map.json, added_tokens.json, "
+    "chat_template.jinja, config.json if there are. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
 ABSL_FLAG(int64_t, max_text_bytes, int64_t{8} << 20,
           "Longest text that Encode or RenderChat takes, in bytes. Range [1, 67108864]");
@@ -24,7 +25,7 @@ namespace phyllo {
 namespace {
 
 constexpr char kUsage[] =
-    R"(Phyllo's tokenizer service: text to token ids and back, and chat templates, exactly as a model folder's tokenizer.json says.
+    R"(Phyllo's tokenizer service: text to token ids and back, and chat templates, exactly as a model folder's tokenizer files say.
 
   tokenizer --model=/models/qwen3 --listen=127.0.0.1:50051
   tokenizer --model=/models/qwen3 --listen=unix:/run/phyllo/tokenizer.sock --metrics_address=127.0.0.1:9101
@@ -59,8 +60,9 @@ int Main(int argc, char** argv) {
 
   absl::StatusOr<common::v1::ModelFingerprint> fingerprint = FingerprintFolder(folder);
   if (!fingerprint.ok()) return process.Fail(fingerprint.status());
+  fingerprint->set_tokenizer_sha256(DigestBytes((*tokenizer)->digest()));
   if (*chat_template != nullptr)
-    fingerprint->set_chat_template_sha256(DigestBytes((*tokenizer)->chat_template_digest()));
+    fingerprint->set_chat_template_sha256(DigestBytes((*tokenizer)->config().chat_template_digest));
   common::v1::ServerInfo info;
   info.set_model(ModelName(absl::GetFlag(FLAGS_model_name), folder));
   *info.mutable_fingerprint() = *std::move(fingerprint);

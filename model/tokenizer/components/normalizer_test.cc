@@ -1,7 +1,11 @@
 #include "model/tokenizer/components/normalizer.h"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
@@ -61,8 +65,37 @@ TEST(NormalizerTest, SequenceAppliesInOrder) {
 TEST(NormalizerTest, NullIsNone) { EXPECT_EQ(*MakeNormalizer(nlohmann::json()), nullptr); }
 
 TEST(NormalizerTest, UnknownTypeIsNamed) {
-  EXPECT_THAT(MakeNormalizer({{"type", "Precompiled"}}),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Precompiled")));
+  EXPECT_THAT(MakeNormalizer({{"type", "BertNormalizer"}}),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("BertNormalizer")));
+}
+
+TEST(NormalizerTest, TextThatGrowsWithoutEndIsError) {
+  const nlohmann::json grow = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(50, 'a')}};
+  const auto normalizer = MakeNormalizer(
+      {{"type", "Sequence"}, {"normalizers", nlohmann::json::array({grow, grow, grow, grow})}});
+  ASSERT_THAT(normalizer, IsOk());
+  RegexScratch scratch;
+  EXPECT_THAT((*normalizer)->Normalize(AlignedText("aaaa", 0, false), &scratch),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("64 times")));
+}
+
+TEST(NormalizerTest, PrecompiledReplacesByShortestRule) {
+  // "a" becomes "x", "ab" becomes "yz" (see precompiled_charsmap_test.cc).
+  std::vector<uint32_t> units(1024);
+  units[0] = 256u << 10;
+  units[256 ^ 'a'] = (256u ^ 'a' ^ 512u) << 10 | 1u << 8 | 'a';
+  units[512] = 0x80000000u;
+  units[512 ^ 'b'] = (512u ^ 'b' ^ 768u) << 10 | 1u << 8 | 'b';
+  units[768] = 0x80000002u;
+  std::string bytes("\0\x10\0\0", 4);
+  bytes.append(reinterpret_cast<const char*>(units.data()), 4096).append("x\0yz\0", 5);
+  const nlohmann::json component = {{"type", "Precompiled"},
+                                    {"precompiled_charsmap", absl::Base64Escape(bytes)}};
+  EXPECT_EQ(Normalize(component.dump().c_str(), "abc"), "xbc");
+  // A short cluster is replaced as a whole, a long one character by character.
+  EXPECT_EQ(Normalize(component.dump().c_str(), "a\u0301b"), "xb");
+  EXPECT_EQ(Normalize(component.dump().c_str(), "a\u0301\u0301\u0301b"), "x\u0301\u0301\u0301b");
 }
 
 TEST(NormalizerTest, DeepNestingIsError) {

@@ -8,7 +8,6 @@
 #include "model/base/status_macros.h"
 #include "model/tokenizer/text/json_fields.h"
 #include "model/tokenizer/text/split_behavior.h"
-#include "model/tokenizer/text/text_pattern.h"
 #include "model/tokenizer/text/unicode.h"
 #include "nlohmann/json.hpp"
 
@@ -157,8 +156,8 @@ absl::Status AppendByteLevel(const nlohmann::json& component, Parts* parts) {
 absl::Status AppendMetaspace(const nlohmann::json& component, Parts* parts) {
   PHYLLO_ASSIGN_OR_RETURN(const std::string replacement,
                           StringFieldOr(component, "replacement", "\u2581"));
-  if (replacement.empty())
-    return absl::InvalidArgumentError("pre_tokenizer Metaspace: field \"replacement\" is empty");
+  if (replacement.empty() || static_cast<size_t>(Utf8Length(replacement[0])) != replacement.size())
+    return absl::InvalidArgumentError("pre_tokenizer Metaspace: \"replacement\" is no character");
   PHYLLO_ASSIGN_OR_RETURN(const bool legacy_prefix,
                           BoolFieldOr(component, "add_prefix_space", true));
   PHYLLO_ASSIGN_OR_RETURN(
@@ -254,6 +253,11 @@ absl::StatusOr<PreTokenizerAndAlphabet> MakePreTokenizer(const nlohmann::json& c
   if (!parts.empty())
     result.pre_tokenizer = absl::make_unique<PreTokenizerSequence>(std::move(parts));
   return result;
+}
+
+std::unique_ptr<PreTokenizer> MakeMatchPreTokenizer(TextPattern pattern) {
+  return absl::make_unique<PatternSplit>(std::move(pattern), SplitBehavior::kRemoved,
+                                         /*invert=*/true);
 }
 
 }  // namespace phyllo

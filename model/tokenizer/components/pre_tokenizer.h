@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "model/tokenizer/text/aligned_text.h"
 #include "model/tokenizer/text/regex.h"
+#include "model/tokenizer/text/text_pattern.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace phyllo {
@@ -49,6 +50,9 @@ struct PreTokenizerAndAlphabet {
 // INVALID_ARGUMENT (malformed), UNIMPLEMENTED (another type, by name; ByteLevel before another
 // component).
 absl::StatusOr<PreTokenizerAndAlphabet> MakePreTokenizer(const nlohmann::json& component);
+
+// Cuts out the matches of `pattern` and drops what lies between them.
+std::unique_ptr<PreTokenizer> MakeMatchPreTokenizer(TextPattern pattern);
 
 }  // namespace phyllo
 

@@ -1,5 +1,6 @@
 #include "model/tokenizer/decoding/token_decoder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -15,6 +16,10 @@ namespace phyllo {
 namespace {
 
 constexpr int kMaxDepth = 16;  // Of Sequence in Sequence.
+
+// All Replace together may make a token so many times as long: a hostile file could make it grow
+// without end.
+constexpr size_t kMaxGrowth = 64;
 
 bool IsOneCharacter(absl::string_view text) {
   return !text.empty() && static_cast<size_t>(Utf8Length(text[0])) == text.size();
@@ -38,10 +43,25 @@ absl::StatusOr<std::unique_ptr<TokenDecoder>> TokenDecoder::FromJson(
   return decoder;
 }
 
+std::unique_ptr<TokenDecoder> TokenDecoder::ForSentencePiece(SentencePieceDecoding decoding) {
+  auto decoder = absl::WrapUnique(new TokenDecoder());
+  decoder->sentencepiece_ = std::move(decoding);
+  return decoder;
+}
+
 absl::Status TokenDecoder::Append(const nlohmann::json& component, int depth) {
   PHYLLO_ASSIGN_OR_RETURN(const std::string type, ComponentType(component));
   if (type != "Sequence") {
     PHYLLO_ASSIGN_OR_RETURN(Step step, MakeStep(component, type));
+    if (step.kind == Kind::kReplace) {
+      growth_ *= std::max<size_t>(
+          1, (step.content.size() + step.pattern.size() - 1) / step.pattern.size());
+      if (growth_ > kMaxGrowth) {
+        return absl::UnimplementedError(
+            absl::StrCat("tokenizer.json: decoder Replace makes a token more than ", kMaxGrowth,
+                         " times as long"));
+      }
+    }
     joined_ = joined_ || step.kind == Kind::kByteLevel || step.kind == Kind::kFuse;
     steps_.push_back(std::move(step));
     return absl::OkStatus();
@@ -103,6 +123,7 @@ absl::StatusOr<TokenDecoder::Step> TokenDecoder::MakeStep(const nlohmann::json& 
 
 std::vector<std::unique_ptr<DecodeStage>> TokenDecoder::MakeStages(int64_t max_held_bytes) const {
   std::vector<std::unique_ptr<DecodeStage>> stages;
+  if (sentencepiece_.has_value()) stages.push_back(MakeSentencePieceStage(*sentencepiece_));
   for (const Step& step : steps_) {
     switch (step.kind) {
       case Kind::kByteLevel:
@@ -132,6 +153,12 @@ std::vector<std::unique_ptr<DecodeStage>> TokenDecoder::MakeStages(int64_t max_h
 }
 
 std::string TokenDecoder::TokenBytes(absl::string_view token) const {
+  if (sentencepiece_.has_value()) {
+    if (token == sentencepiece_->unk_piece) return sentencepiece_->unk_surface;
+    const int byte = sentencepiece_->byte_fallback ? ByteOfToken(token) : -1;
+    if (byte >= 0) return std::string(1, static_cast<char>(byte));
+    return absl::StrReplaceAll(token, {{"\u2581", " "}});
+  }
   std::string bytes(token);
   for (const Step& step : steps_) {
     if (step.kind == Kind::kByteLevel) bytes = ByteLevelToBytes(bytes);

@@ -10,7 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "model/tokenizer/decoding/decode_stage.h"
+#include "model/tokenizer/decoding/sentencepiece_stage.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace phyllo {
@@ -23,6 +25,9 @@ class TokenDecoder {
   // JSON null puts a space between tokens. Errors: INVALID_ARGUMENT (malformed), UNIMPLEMENTED
   // (another type, by name; or a type that needs whole tokens behind one that joins them).
   static absl::StatusOr<std::unique_ptr<TokenDecoder>> FromJson(const nlohmann::json& component);
+
+  // Of a tokenizer.model.
+  static std::unique_ptr<TokenDecoder> ForSentencePiece(SentencePieceDecoding decoding);
 
   // The stages of a new stream. `max_held_bytes`: see MakeByteFallbackStage.
   std::vector<std::unique_ptr<DecodeStage>> MakeStages(int64_t max_held_bytes) const;
@@ -46,7 +51,9 @@ class TokenDecoder {
   absl::StatusOr<Step> MakeStep(const nlohmann::json& component, const std::string& type) const;
 
   std::vector<Step> steps_;
+  absl::optional<SentencePieceDecoding> sentencepiece_;  // Instead of steps.
   bool joined_ = false;  // A step so far joins tokens. Only while it is read.
+  size_t growth_ = 1;    // All steps so far make a token at most so many times as long. Likewise.
 };
 
 // The decoding of one stream of tokens. Thread-compatible; independent of the decoder it was made

@@ -65,7 +65,7 @@ absl::Status AppendEscape(char c, bool in_class, std::string* out) {
 
 }  // namespace
 
-absl::StatusOr<std::string> TranslateOniguruma(absl::string_view pattern) {
+absl::StatusOr<std::string> TranslatePattern(absl::string_view pattern, RegexSyntax syntax) {
   std::string out;
   bool in_class = false;
   for (size_t i = 0; i < pattern.size(); ++i) {
@@ -96,7 +96,7 @@ absl::StatusOr<std::string> TranslateOniguruma(absl::string_view pattern) {
       if (rest.substr(1, 1) == "^") out.push_back(pattern[++i]);
       if (pattern.substr(i + 1, 1) == "]") absl::StrAppend(&out, "\\", pattern.substr(++i, 1));
       continue;
-    } else if (rest.substr(0, 3) == "(?m") {
+    } else if (syntax == RegexSyntax::kOniguruma && rest.substr(0, 3) == "(?m") {
       // Ruby's (?m) lets the dot match a line end, which is (?s) elsewhere.
       absl::StrAppend(&out, "(?s");
       i += 2;
@@ -133,8 +133,9 @@ struct Regex::Impl {
 Regex::Regex(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Regex::~Regex() = default;
 
-absl::StatusOr<std::unique_ptr<Regex>> Regex::Compile(absl::string_view pattern) {
-  absl::StatusOr<std::string> translated = TranslateOniguruma(pattern);
+absl::StatusOr<std::unique_ptr<Regex>> Regex::Compile(absl::string_view pattern,
+                                                      RegexSyntax syntax) {
+  absl::StatusOr<std::string> translated = TranslatePattern(pattern, syntax);
   if (!translated.ok()) {
     return absl::Status(translated.status().code(),
                         absl::StrCat("regular expression \"", pattern,
@@ -143,9 +144,10 @@ absl::StatusOr<std::unique_ptr<Regex>> Regex::Compile(absl::string_view pattern)
   int error = 0;
   PCRE2_SIZE offset = 0;
   auto impl = absl::make_unique<Impl>();
-  // Ruby's ^ and $ match at every line.
+  const uint32_t line_ends =
+      syntax == RegexSyntax::kOniguruma ? PCRE2_MULTILINE : PCRE2_DOLLAR_ENDONLY;
   impl->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated->data()), translated->size(),
-                             PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, nullptr);
+                             PCRE2_UTF | PCRE2_UCP | line_ends, &error, &offset, nullptr);
   if (impl->code == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("regular expression \"", pattern,
                                                    "\": ", ErrorText(error), " at byte ", offset,

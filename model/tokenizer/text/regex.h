@@ -1,5 +1,5 @@
-// The regular expressions of tokenizer.json, which are written for Oniguruma (Ruby syntax),
-// executed by PCRE2 with JIT.
+// The regular expressions of tokenizer.json, which are written for Oniguruma (Ruby syntax), and of
+// tiktoken, which are written for Rust's regex crate; executed by PCRE2 with JIT.
 #ifndef PHYLLO_MODEL_TOKENIZER_TEXT_REGEX_H_
 #define PHYLLO_MODEL_TOKENIZER_TEXT_REGEX_H_
 
@@ -34,12 +34,17 @@ struct RegexMatch {
   size_t end;
 };
 
+// Where they differ: in Ruby ^ and $ match at every line and (?m) lets the dot match a line end; in
+// Rust $ matches at the end of the text alone, unless (?m) says that it matches at every line.
+enum class RegexSyntax { kOniguruma, kRust };
+
 // A compiled expression. Immutable, thread-safe.
 class Regex {
  public:
   // Translates and compiles `pattern`. Errors: INVALID_ARGUMENT (does not compile), UNIMPLEMENTED
-  // (uses a construct of Oniguruma that PCRE2 would read as something else).
-  static absl::StatusOr<std::unique_ptr<Regex>> Compile(absl::string_view pattern);
+  // (uses a construct that PCRE2 would read as something else).
+  static absl::StatusOr<std::unique_ptr<Regex>> Compile(
+      absl::string_view pattern, RegexSyntax syntax = RegexSyntax::kOniguruma);
 
   ~Regex();
 
@@ -55,10 +60,11 @@ class Regex {
   const std::unique_ptr<Impl> impl_;
 };
 
-// The PCRE2 spelling of an Oniguruma pattern. PCRE2's \s, \w, \d and \h name other sets (\h:
+// The PCRE2 spelling of a pattern. PCRE2's \s, \w, \d and \h name other sets (\h:
 // hexadecimal digits in Ruby) and are spelled out; \p{..} is the same. Errors: UNIMPLEMENTED,
 // naming the construct.
-absl::StatusOr<std::string> TranslateOniguruma(absl::string_view pattern);
+absl::StatusOr<std::string> TranslatePattern(absl::string_view pattern,
+                                             RegexSyntax syntax = RegexSyntax::kOniguruma);
 
 }  // namespace phyllo
 

@@ -23,8 +23,9 @@ absl::StatusOr<TextPattern> TextPattern::FromJson(const nlohmann::json& componen
   return TextPattern(std::move(literal), nullptr);
 }
 
-absl::StatusOr<TextPattern> TextPattern::FromRegex(absl::string_view expression) {
-  PHYLLO_ASSIGN_OR_RETURN(std::unique_ptr<Regex> regex, Regex::Compile(expression));
+absl::StatusOr<TextPattern> TextPattern::FromRegex(absl::string_view expression,
+                                                   RegexSyntax syntax) {
+  PHYLLO_ASSIGN_OR_RETURN(std::unique_ptr<Regex> regex, Regex::Compile(expression, syntax));
   return TextPattern("", std::move(regex));
 }
 

@@ -22,7 +22,8 @@ class TextPattern {
   // UNIMPLEMENTED (see Regex).
   static absl::StatusOr<TextPattern> FromJson(const nlohmann::json& component);
 
-  static absl::StatusOr<TextPattern> FromRegex(absl::string_view expression);
+  static absl::StatusOr<TextPattern> FromRegex(absl::string_view expression,
+                                               RegexSyntax syntax = RegexSyntax::kOniguruma);
 
   // Appends all matches in `text`, left to right, not overlapping, none empty. Errors: see
   // Regex::FindAll.

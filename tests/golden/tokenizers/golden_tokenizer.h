@@ -9,15 +9,28 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "model/tokenizer/tokenizer.h"
 
 namespace phyllo {
 
+// The files of which a tokenizer is made, and with them the library that is the reference.
+enum class GoldenFormat {
+  kTokenizerJson,  // tokenizers
+  kVocabMerges,    // vocab.json and merges.txt: tokenizers
+  kSentencePiece,  // tokenizer.model: SentencePiece, which never finds control pieces in text
+  kTiktoken,       // NAME.tiktoken and spec.json: tiktoken
+};
+
+// From "tokenizer.json", "merges.txt", "tokenizer.model" or "tiktoken".
+absl::StatusOr<GoldenFormat> ParseGoldenFormat(absl::string_view name);
+
 // A line of cases.jsonl.
 struct GoldenCase {
   int64_t id;
   std::string text;
+  bool parse_special_tokens;
   std::vector<int32_t> ids;          // Without what the post-processor adds.
   std::vector<int32_t> ids_special;  // With it.
   std::string decoded;               // Of ids.
@@ -29,9 +42,10 @@ struct GoldenStream {
   int64_t id;
   std::string group;
   std::vector<int32_t> ids;
-  std::vector<absl::optional<std::string>> token_bytes;  // [n]
+  bool skip_special_tokens;
+  std::vector<absl::optional<std::string>> token_bytes;  // [n], or empty if not known.
   std::string decoded;
-  std::vector<std::string> prefix_decoded;  // [n] of the first 1, 2, ... ids.
+  std::vector<std::string> prefix_decoded;  // [n] of the first 1, 2, ... ids; or empty likewise.
 };
 
 // A line of chat.jsonl.
@@ -60,7 +74,8 @@ std::string GoldenTokenizerFolder(const std::string& name);
 // that of `vocabulary`, without the added tokens of `without`.
 absl::StatusOr<GoldenTokenizer> LoadGoldenTokenizer(const std::string& name,
                                                     const std::string& vocabulary,
-                                                    const std::vector<std::string>& without);
+                                                    const std::vector<std::string>& without,
+                                                    GoldenFormat format);
 
 }  // namespace phyllo
 

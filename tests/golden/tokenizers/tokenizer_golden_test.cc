@@ -36,7 +36,9 @@ class TokenizerGoldenTest : public ::testing::Test {
     if (GoldenTokenizerFolder(name).empty() || GoldenTokenizerFolder(vocabulary).empty()) return;
     const std::vector<std::string> without =
         absl::StrSplit(Environment("PHYLLO_GOLDEN_WITHOUT"), ',', absl::SkipEmpty());
-    auto golden = LoadGoldenTokenizer(name, vocabulary, without);
+    const auto format = ParseGoldenFormat(Environment("PHYLLO_GOLDEN_FORMAT"));
+    ASSERT_THAT(format, IsOk());
+    auto golden = LoadGoldenTokenizer(name, vocabulary, without, *format);
     ASSERT_THAT(golden, IsOk());
     golden_ = new GoldenTokenizer(*std::move(golden));
     if (golden_->chats.empty()) return;
@@ -113,7 +115,7 @@ TEST_F(TokenizerGoldenTest, HasCases) {
 TEST_F(TokenizerGoldenTest, EncodesAsReference) {
   for (const GoldenCase& golden : golden_->cases) {
     SCOPED_TRACE(golden.id);
-    EncodeOptions options{/*add_special_tokens=*/false, /*parse_special_tokens=*/true,
+    EncodeOptions options{/*add_special_tokens=*/false, golden.parse_special_tokens,
                           /*with_offsets=*/false};
     PHYLLO_ASSERT_OK_AND_ASSIGN(const Encoding plain, tokenizer().Encode(golden.text, options));
     EXPECT_EQ(plain.ids, golden.ids);
@@ -126,7 +128,7 @@ TEST_F(TokenizerGoldenTest, EncodesAsReference) {
 TEST_F(TokenizerGoldenTest, OffsetsAscendWithinText) {
   for (const GoldenCase& golden : golden_->cases) {
     SCOPED_TRACE(golden.id);
-    const EncodeOptions options{/*add_special_tokens=*/true, /*parse_special_tokens=*/true,
+    const EncodeOptions options{/*add_special_tokens=*/true, golden.parse_special_tokens,
                                 /*with_offsets=*/true};
     PHYLLO_ASSERT_OK_AND_ASSIGN(const Encoding encoding, tokenizer().Encode(golden.text, options));
     ASSERT_EQ(encoding.ids, golden.ids_special);
@@ -153,7 +155,8 @@ TEST_F(TokenizerGoldenTest, DecodesAsReference) {
 TEST_F(TokenizerGoldenTest, DecodesEveryPrefixAsReference) {
   for (const GoldenStream& golden : golden_->streams) {
     SCOPED_TRACE(golden.id);
-    for (size_t n = 1; n <= golden.ids.size(); ++n) {
+    EXPECT_EQ(tokenizer().Decode(golden.ids, golden.skip_special_tokens), golden.decoded);
+    for (size_t n = 1; n <= golden.prefix_decoded.size(); ++n) {
       EXPECT_EQ(tokenizer().Decode(absl::MakeConstSpan(golden.ids).subspan(0, n), false),
                 golden.prefix_decoded[n - 1]);
     }
@@ -163,7 +166,7 @@ TEST_F(TokenizerGoldenTest, DecodesEveryPrefixAsReference) {
 TEST_F(TokenizerGoldenTest, TokenBytesAreAsReference) {
   for (const GoldenStream& golden : golden_->streams) {
     SCOPED_TRACE(golden.id);
-    for (size_t i = 0; i < golden.ids.size(); ++i) {
+    for (size_t i = 0; i < golden.token_bytes.size(); ++i) {
       if (!golden.token_bytes[i].has_value()) continue;
       const auto token = tokenizer().FindToken(golden.ids[i]);
       ASSERT_TRUE(token.has_value());
@@ -177,7 +180,7 @@ TEST_F(TokenizerGoldenTest, TokenBytesAreAsReference) {
 TEST_F(TokenizerGoldenTest, StreamsWholeTextInValidDeltas) {
   for (const GoldenStream& golden : golden_->streams) {
     SCOPED_TRACE(golden.id);
-    IncrementalDecoder decoder(tokenizer(), /*skip_special_tokens=*/false);
+    IncrementalDecoder decoder(tokenizer(), golden.skip_special_tokens);
     std::string text;
     for (const int32_t id : golden.ids) {
       const std::string delta = decoder.Append({id});
@@ -192,7 +195,7 @@ TEST_F(TokenizerGoldenTest, StreamsWholeTextInValidDeltas) {
 
 TEST_F(TokenizerGoldenTest, ContinuesSeededPromptWithoutRepeatingIt) {
   for (const GoldenStream& golden : golden_->streams) {
-    for (size_t prompt = 1; prompt < golden.ids.size(); ++prompt) {
+    for (size_t prompt = 1; prompt < golden.prefix_decoded.size(); ++prompt) {
       SCOPED_TRACE(testing::Message() << golden.id << " after " << prompt);
       const std::string& before = golden.prefix_decoded[prompt - 1];
       IncrementalDecoder decoder(tokenizer(), /*skip_special_tokens=*/false);

@@ -1,4 +1,4 @@
-#include "model/tokenizer/components/bpe_merger.h"
+#include "model/tokenizer/word_models/bpe_merger.h"
 
 #include <random>
 #include <vector>

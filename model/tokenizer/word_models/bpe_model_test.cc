@@ -1,4 +1,4 @@
-#include "model/tokenizer/components/bpe_model.h"
+#include "model/tokenizer/word_models/bpe_model.h"
 
 #include <string>
 #include <vector>
@@ -18,13 +18,13 @@ std::vector<int32_t> Encode(const nlohmann::json& json, absl::string_view word,
                             bool byte_level = false) {
   const auto model = BpeModel::FromJson(json, byte_level);
   EXPECT_THAT(model, IsOk());
-  BpeScratch scratch;
+  const auto scratch = (*model)->NewScratch();
   std::vector<int32_t> ids;
   for (int repeat = 0; repeat < 2; ++repeat) {  // The second comes from the cache.
-    std::vector<BpeMerger::Symbol> tokens;
-    (*model)->Encode(word, &scratch, &tokens);
+    std::vector<WordToken> tokens;
+    EXPECT_THAT((*model)->Encode(word, scratch.get(), &tokens), IsOk());
     std::vector<int32_t> again;
-    for (const BpeMerger::Symbol& token : tokens) again.push_back(token.id);
+    for (const WordToken& token : tokens) again.push_back(token.id);
     EXPECT_TRUE(repeat == 0 || again == ids);
     ids = again;
   }
@@ -97,11 +97,11 @@ TEST(BpeModelTest, CutsBeforeMarkOnlyWhereNoTokenJoins) {
 TEST(BpeModelTest, LengthsAddUpToWord) {
   const auto model = BpeModel::FromJson(Letters(), /*byte_level=*/false);
   ASSERT_THAT(model, IsOk());
-  BpeScratch scratch;
-  std::vector<BpeMerger::Symbol> tokens;
-  (*model)->Encode("xéabxc", &scratch, &tokens);
+  const auto scratch = (*model)->NewScratch();
+  std::vector<WordToken> tokens;
+  EXPECT_THAT((*model)->Encode("xéabxc", scratch.get(), &tokens), IsOk());
   int32_t length = 0;
-  for (const BpeMerger::Symbol& token : tokens) length += token.length;
+  for (const WordToken& token : tokens) length += token.length;
   EXPECT_EQ(length, 7);
 }
 

@@ -1,11 +1,12 @@
 // The merging of byte pair encoding, on ids.
-#ifndef PHYLLO_MODEL_TOKENIZER_COMPONENTS_BPE_MERGER_H_
-#define PHYLLO_MODEL_TOKENIZER_COMPONENTS_BPE_MERGER_H_
+#ifndef PHYLLO_MODEL_TOKENIZER_WORD_MODELS_BPE_MERGER_H_
+#define PHYLLO_MODEL_TOKENIZER_WORD_MODELS_BPE_MERGER_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "model/tokenizer/word_models/word_token.h"
 
 namespace phyllo {
 
@@ -14,10 +15,7 @@ namespace phyllo {
 // 2016, as in tokenizers, Word::merge_all). Immutable once filled, then thread-safe.
 class BpeMerger {
  public:
-  struct Symbol {
-    int32_t id;
-    int32_t length;  // Bytes of the text.
-  };
+  using Symbol = WordToken;
 
   // Thread-compatible.
   struct Scratch {
@@ -53,4 +51,4 @@ class BpeMerger {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_MODEL_TOKENIZER_COMPONENTS_BPE_MERGER_H_
+#endif  // PHYLLO_MODEL_TOKENIZER_WORD_MODELS_BPE_MERGER_H_

@@ -2,7 +2,7 @@
 // length that is bounded. Long words use a linked list of symbols and a queue of candidate pairs.
 // An entry of the queue is current if the pair that begins at its position still has its rank;
 // every join makes at most two new pairs, so the queue sees at most 3 n entries.
-#include "model/tokenizer/components/bpe_merger.h"
+#include "model/tokenizer/word_models/bpe_merger.h"
 
 #include <algorithm>
 #include <functional>

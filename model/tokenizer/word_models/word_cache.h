@@ -1,13 +1,13 @@
 // Remembers the tokens of short words that came up lately.
-#ifndef PHYLLO_MODEL_TOKENIZER_COMPONENTS_WORD_CACHE_H_
-#define PHYLLO_MODEL_TOKENIZER_COMPONENTS_WORD_CACHE_H_
+#ifndef PHYLLO_MODEL_TOKENIZER_WORD_MODELS_WORD_CACHE_H_
+#define PHYLLO_MODEL_TOKENIZER_WORD_MODELS_WORD_CACHE_H_
 
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "model/tokenizer/components/bpe_merger.h"
+#include "model/tokenizer/word_models/word_token.h"
 
 namespace phyllo {
 
@@ -20,7 +20,7 @@ class WordCache {
   static constexpr size_t kMaxTokens = 6;
 
   // Appends the tokens of `word` and returns true if they are here.
-  bool Find(absl::string_view word, std::vector<BpeMerger::Symbol>* tokens) const {
+  bool Find(absl::string_view word, std::vector<WordToken>* tokens) const {
     if (word.size() > kMaxWordBytes || entries_.empty()) return false;
     const Key key(word);
     const Entry& entry = entries_[key.Slot()];
@@ -31,7 +31,7 @@ class WordCache {
   }
 
   // Remembers `tokens` for `word`, if both are short.
-  void Insert(absl::string_view word, const std::vector<BpeMerger::Symbol>& tokens) {
+  void Insert(absl::string_view word, const std::vector<WordToken>& tokens) {
     if (word.size() > kMaxWordBytes || tokens.empty() || tokens.size() > kMaxTokens) return;
     if (entries_.empty()) entries_.resize(kEntries);
     const Key key(word);
@@ -80,4 +80,4 @@ class WordCache {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_MODEL_TOKENIZER_COMPONENTS_WORD_CACHE_H_
+#endif  // PHYLLO_MODEL_TOKENIZER_WORD_MODELS_WORD_CACHE_H_

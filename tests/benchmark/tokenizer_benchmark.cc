@@ -1,5 +1,5 @@
 // Bytes per second on one core:
-//   bazel run //model/tokenizer:tokenizer_benchmark
+//   bazel run //tests/benchmark:tokenizer_benchmark
 // over generated text: English-like words with the frequencies of natural language, Chinese
 // characters with punctuation, and lines of code; and one word of a million equal characters, whose
 // time per byte must not depend on its length.
@@ -89,7 +89,7 @@ const Tokenizer& GetTokenizer(const std::string& name) {
   for (const auto& [known, golden] : *loaded) {
     if (known == name) return *golden.tokenizer;
   }
-  auto golden = LoadGoldenTokenizer(name, name, {});
+  auto golden = LoadGoldenTokenizer(name, name, {}, GoldenFormat::kTokenizerJson);
   loaded->emplace_back(name, std::move(golden).value());
   return *loaded->back().second.tokenizer;
 }

@@ -1,4 +1,4 @@
-#include "model/tokenizer/components/word_cache.h"
+#include "model/tokenizer/word_models/word_cache.h"
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace phyllo {
 namespace {
 
-using Tokens = std::vector<BpeMerger::Symbol>;
+using Tokens = std::vector<WordToken>;
 
 TEST(WordCacheTest, FindsWhatWasInserted) {
   WordCache cache;
