@@ -66,11 +66,10 @@ void AddOutputNorms(DecoderDescription& decoder) {
     layer.attention_output_norm = layer.feed_forward_output_norm = true;
 }
 
-// What a Llama with GQA, heads of 6 elements, is changed into.
-std::vector<ToyModel> ChangedModels(const std::string& config) {
+// What a Llama with GQA, heads of 6 elements, is changed into: norms, residuals and logits.
+std::vector<ToyModel> ModelsOfChangedStreams(const std::string& config) {
   using Decoder = DecoderDescription;
   return {
-      {"SlidingWindow", config, [](Decoder& d) { d.layers[1].attention.sliding_window = 7; }},
       {"SoftCaps", config,
        [](Decoder& d) {
          for (LayerDescription& layer : d.layers) layer.attention.soft_cap = 1.5f;
@@ -112,6 +111,15 @@ std::vector<ToyModel> ChangedModels(const std::string& config) {
          d.residual_multiplier = 0.22f;
          for (LayerDescription& layer : d.layers) layer.attention.scale = 0.3f;
        }},
+      {"LmHeadBias", config, [](Decoder& d) { d.lm_head_bias = true; }},
+  };
+}
+
+// The same of windows, RoPE and layers that differ.
+std::vector<ToyModel> ModelsOfChangedLayers(const std::string& config) {
+  using Decoder = DecoderDescription;
+  return {
+      {"SlidingWindow", config, [](Decoder& d) { d.layers[1].attention.sliding_window = 7; }},
       {"TwoRopes", config,
        [](Decoder& d) {
          d.ropes.push_back(d.ropes[0]);
@@ -131,7 +139,6 @@ std::vector<ToyModel> ChangedModels(const std::string& config) {
          d.layers[1].feed_forward.gated = false;
          d.layers[1].feed_forward.intermediate_size = 31;
        }},
-      {"LmHeadBias", config, [](Decoder& d) { d.lm_head_bias = true; }},
   };
 }
 
@@ -186,8 +193,9 @@ std::vector<ToyModel> ToyModels() {
       {"Gpt2", Gpt2("")},
       {"Gpt2Relu", Gpt2(R"(, "activation_function": "relu", "n_inner": 300)")},
   };
-  for (ToyModel& model : ChangedModels(LlamaLike("llama", gqa + silu)))
-    models.push_back(std::move(model));
+  const std::string config = LlamaLike("llama", gqa + silu);
+  for (ToyModel& model : ModelsOfChangedStreams(config)) models.push_back(std::move(model));
+  for (ToyModel& model : ModelsOfChangedLayers(config)) models.push_back(std::move(model));
   return models;
 }
 
