@@ -60,7 +60,7 @@ class EmbeddingTable {
   int64_t position_limit_ = 0;
   float scale_ = 1.0f;
   DType native_dtype_ = DType::kF32;
-  bool passes_unchanged_ = false;  // rows of embed_tokens are the hidden states
+  bool passes_unchanged_ = false;                // rows of embed_tokens are the hidden states
   const TensorView* embed_tokens_ = nullptr;     // [v, d]
   const TensorView* embed_positions_ = nullptr;  // [position_limit, d], or null
 };
