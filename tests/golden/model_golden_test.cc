@@ -105,6 +105,7 @@ class ModelGoldenTest : public testing::Test {
       : case_(golden_case), measured_(std::move(measured)) {}
 
   void SetUp() override {
+    RecordProperty("precision", case_.precision == Precision::kF32 ? "f32" : "bf16");
     PHYLLO_ASSERT_OK_AND_ASSIGN(golden_, GoldenModel::Open(case_.directory));
     PHYLLO_ASSERT_OK_AND_ASSIGN(
         runner_, ModelRunner::Load(case_.directory, {.precision = case_.precision,
@@ -120,7 +121,6 @@ class ModelGoldenTest : public testing::Test {
   void TearDown() override {
     if (runner_ == nullptr) return;
     RecordProperty("golden", std::filesystem::path(case_.directory).filename().string());
-    RecordProperty("precision", case_.precision == Precision::kF32 ? "f32" : "bf16");
     RecordProperty("instruction_set", InstructionSetName());
     RecordProperty(absl::StrCat(measured_, "_error"), absl::StrCat(worst_error_));
     RecordProperty(absl::StrCat(measured_, "_bound"), absl::StrCat(worst_bound_));

@@ -1,6 +1,5 @@
 #include "model/transformer/testing/matmul_bound.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -8,6 +7,8 @@
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
 #include "model/onednn/packed_linear.h"
+#include "model/ops/experts/expert_routing.h"
+#include "model/ops/simd_kernels.h"
 #include "model/tensor/matrix_view.h"
 
 namespace phyllo {
@@ -46,22 +47,26 @@ absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(
 
 void MatmulBound::MultiplyByExperts(const ExpertsWeights& weights, const ExpertActivations& a) {
   weights.router.Forward(a.router_input, a.router_logits, pool_, *scratch_);
-  // The slots shared out evenly over as many experts as there are slots for: the most that routing
-  // can need.
-  const int64_t slots = a.output.rows;
-  const int64_t experts = static_cast<int64_t>(weights.experts.size());
-  const int64_t busy = std::min(slots, experts);
-  const auto products = a.products.first(busy);
+  // Experts chosen at random, as by a router with random weights: how many are busy decides how
+  // much of the weights is read. The choice costs little beside the products.
+  std::uniform_real_distribution<float> uniform;
+  for (int64_t i = 0; i < a.router_logits.rows; ++i) {
+    for (int64_t j = 0; j < a.router_logits.cols; ++j) a.router_logits.Row(i)[j] = uniform(random_);
+  }
+  RouteRows(SimdKernels::ForThisCpu(), weights.rule, a.router_logits, a.experts, a.weights);
+  const int64_t slot_count = a.slots.rows * a.slots.cols;
+  GroupByExpert(absl::MakeConstSpan(a.experts.data, slot_count),
+                absl::MakeSpan(a.slots.data, slot_count), a.first_slot);
   const auto run = [&](PackedLinear FeedForwardWeights::*matrix, const LinearInput& x,
                        MatrixView<float> y) {
-    for (int64_t i = 0; i < busy; ++i) {
-      const int64_t begin = i * slots / busy;
-      const int64_t rows = (i + 1) * slots / busy - begin;
-      products[i] = {.linear = &(weights.experts[i * experts / busy].*matrix),
-                     .x = x.SubRows(begin, rows),
-                     .y = y.SubRows(begin, rows)};
+    for (size_t i = 0; i < weights.experts.size(); ++i) {
+      const int64_t begin = a.first_slot[i];
+      const int64_t rows = a.first_slot[i + 1] - begin;
+      a.products[i] = {.linear = &(weights.experts[i].*matrix),
+                       .x = x.SubRows(begin, rows),
+                       .y = y.SubRows(begin, rows)};
     }
-    PackedLinear::ForwardAll(products, pool_, *scratch_);
+    PackedLinear::ForwardAll(a.products, pool_, *scratch_);
   };
   run(&FeedForwardWeights::gate_up_proj, a.input, a.gate_up);
   run(&FeedForwardWeights::down_proj, a.feed_forward, a.output);

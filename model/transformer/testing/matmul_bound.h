@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <random>
 
 #include "absl/status/statusor.h"
 #include "model/checkpoint/checkpoint.h"
@@ -38,6 +39,7 @@ class MatmulBound {
   void MultiplyByExperts(const ExpertsWeights& weights, const ExpertActivations& a);
 
   ThreadPool& pool_;
+  std::mt19937 random_;
   DecoderWeights weights_;
   HugePageArena arena_;  // of what follows
   Activations activations_;
