@@ -28,6 +28,44 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Counts what a test compares and what of it matches, for docs/goldens.md (tests/golden/table.py).
+class Tally {
+ public:
+  explicit Tally(std::string what) : what_(std::move(what)) {}
+  Tally(const Tally&) = delete;
+  Tally& operator=(const Tally&) = delete;
+  ~Tally() {
+    if (count_ == 0) return;
+    ::testing::Test::RecordProperty(what_, count_);
+    ::testing::Test::RecordProperty(what_ + "_matched", matched_count_);
+  }
+
+  // One comparison: it matches if no expectation fails while this lives.
+  class Item {
+   public:
+    explicit Item(Tally& tally) : tally_(tally), failure_count_(FailureCount()) {}
+    Item(const Item&) = delete;
+    Item& operator=(const Item&) = delete;
+    ~Item() {
+      ++tally_.count_;
+      if (FailureCount() == failure_count_) ++tally_.matched_count_;
+    }
+
+   private:
+    static int FailureCount() {
+      return ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    }
+
+    Tally& tally_;
+    const int failure_count_;
+  };
+
+ private:
+  const std::string what_;
+  int count_ = 0;
+  int matched_count_ = 0;
+};
+
 class TokenizerGoldenTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -113,8 +151,10 @@ TEST_F(TokenizerGoldenTest, HasCases) {
 }
 
 TEST_F(TokenizerGoldenTest, EncodesAsReference) {
+  Tally tally("encoded");
   for (const GoldenCase& golden : golden_->cases) {
     SCOPED_TRACE(golden.id);
+    const Tally::Item item(tally);
     EncodeOptions options{/*add_special_tokens=*/false, golden.parse_special_tokens,
                           /*with_offsets=*/false};
     PHYLLO_ASSERT_OK_AND_ASSIGN(const Encoding plain, tokenizer().Encode(golden.text, options));
@@ -144,8 +184,10 @@ TEST_F(TokenizerGoldenTest, OffsetsAscendWithinText) {
 }
 
 TEST_F(TokenizerGoldenTest, DecodesAsReference) {
+  Tally tally("decoded");
   for (const GoldenCase& golden : golden_->cases) {
     SCOPED_TRACE(golden.id);
+    const Tally::Item item(tally);
     EXPECT_EQ(tokenizer().Decode(golden.ids, /*skip_special_tokens=*/false), golden.decoded);
     EXPECT_EQ(tokenizer().Decode(golden.ids_special, /*skip_special_tokens=*/true),
               golden.decoded_skip_special);
@@ -153,10 +195,12 @@ TEST_F(TokenizerGoldenTest, DecodesAsReference) {
 }
 
 TEST_F(TokenizerGoldenTest, DecodesEveryPrefixAsReference) {
+  Tally tally("prefixes");
   for (const GoldenStream& golden : golden_->streams) {
     SCOPED_TRACE(golden.id);
     EXPECT_EQ(tokenizer().Decode(golden.ids, golden.skip_special_tokens), golden.decoded);
     for (size_t n = 1; n <= golden.prefix_decoded.size(); ++n) {
+      const Tally::Item item(tally);
       EXPECT_EQ(tokenizer().Decode(absl::MakeConstSpan(golden.ids).subspan(0, n), false),
                 golden.prefix_decoded[n - 1]);
     }
@@ -213,8 +257,10 @@ TEST_F(TokenizerGoldenTest, ContinuesSeededPromptWithoutRepeatingIt) {
 }
 
 TEST_F(TokenizerGoldenTest, RendersChatsAsReference) {
+  Tally tally("chats");
   for (const GoldenChat& golden : golden_->chats) {
     SCOPED_TRACE(golden.name);
+    const Tally::Item item(tally);
     const absl::StatusOr<RenderedChat> chat = Render(golden, /*parse_special=*/true);
     if (!golden.error.empty()) {
       EXPECT_THAT(chat, StatusIs(absl::StatusCode::kInvalidArgument, golden.error));
