@@ -15,12 +15,6 @@ namespace {
 
 using tokenizer::v1::TokenizerService;
 
-grpc::Status NotYet(const std::string& method) {
-  return ToGrpcStatus(
-      WithReason(absl::UnimplementedError(method + " is not offered by this gateway yet"),
-                 {"UNIMPLEMENTED", {}}));
-}
-
 // One call to a tokenizer on behalf of `parent`, of any model that is served.
 template <typename Request, typename Response>
 grpc::Status AskTokenizer(BackendSet& backends, const grpc::ServerContext& parent,
@@ -60,14 +54,16 @@ grpc::Status GatewayServiceImpl::Score(grpc::ServerContext* context,
       }));
 }
 
-grpc::Status GatewayServiceImpl::Embed(grpc::ServerContext*, const gateway::v1::EmbedRequest*,
-                                       gateway::v1::EmbedResponse*) {
-  return NotYet("Embed");
+grpc::Status GatewayServiceImpl::Embed(grpc::ServerContext* context,
+                                       const gateway::v1::EmbedRequest* request,
+                                       gateway::v1::EmbedResponse* response) {
+  return ToGrpcStatus(parts_.encoder.Embed(*request, *context, *response));
 }
 
-grpc::Status GatewayServiceImpl::Classify(grpc::ServerContext*, const gateway::v1::ClassifyRequest*,
-                                          gateway::v1::ClassifyResponse*) {
-  return NotYet("Classify");
+grpc::Status GatewayServiceImpl::Classify(grpc::ServerContext* context,
+                                          const gateway::v1::ClassifyRequest* request,
+                                          gateway::v1::ClassifyResponse* response) {
+  return ToGrpcStatus(parts_.encoder.Classify(*request, *context, *response));
 }
 
 grpc::Status GatewayServiceImpl::Tokenize(grpc::ServerContext* context,

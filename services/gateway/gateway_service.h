@@ -6,6 +6,7 @@
 #include "services/common/server_identity.h"
 #include "services/gateway/answers/stall_watch.h"
 #include "services/gateway/backends/backend_set.h"
+#include "services/gateway/encodings/encoder.h"
 #include "services/gateway/generator.h"
 #include "services/gateway/scorer.h"
 
@@ -15,6 +16,7 @@ namespace phyllo {
 struct GatewayServiceParts {
   Generator& generator;
   Scorer& scorer;
+  Encoder& encoder;
   BackendSet& backends;
   StallWatch& stall_watch;
   const ServerIdentity& identity;

@@ -15,7 +15,6 @@ namespace phyllo {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class GatewayServiceTest : public ::testing::Test {
  protected:
@@ -83,12 +82,6 @@ TEST_F(GatewayServiceTest, ReturnsNotFoundForUnknownModel) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(GatewayServiceTest, NamesCallThatIsNotOffered) {
-  gateway::v1::EmbedResponse response;
-  EXPECT_THAT(FromGrpcStatus(gateway_.stub().Embed(&context_, {}, &response)),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Embed")));
-}
-
 TEST_F(GatewayServiceTest, ScoresAllButTheFirstTokenOfText) {
   gateway::v1::ScoreRequest request;
   request.set_text("abcdef");
@@ -97,6 +90,7 @@ TEST_F(GatewayServiceTest, ScoresAllButTheFirstTokenOfText) {
   PHYLLO_ASSERT_OK(status);
   ASSERT_EQ(messages.size(), 6);
   EXPECT_EQ(messages[0].logprobs(0).chosen().token_id(), 'b');
+  EXPECT_EQ(messages[0].logprobs(0).chosen().token(), "b");
   EXPECT_EQ(messages[5].summary().total_logprob(), -5);
   EXPECT_NEAR(messages[5].summary().perplexity(), 2.718281828, 1e-6);
 }
@@ -111,6 +105,39 @@ TEST_F(GatewayServiceTest, ScoresContinuationOnly) {
   ASSERT_EQ(messages.size(), 3);
   EXPECT_EQ(messages[0].logprobs(0).chosen().token_id(), 'd');
   EXPECT_EQ(messages[2].summary().total_logprob(), -2);
+}
+
+TEST_F(GatewayServiceTest, ScoresAContinuationOfIds) {
+  gateway::v1::ScoreRequest request;
+  for (const int32_t id : {'a', 'b'}) request.mutable_token_ids()->add_ids(id);
+  request.set_continuation("c");
+  absl::Status status;
+  const std::vector<gateway::v1::ScoreResponse> messages = Score(request, status);
+  PHYLLO_ASSERT_OK(status);
+  ASSERT_EQ(messages.size(), 2);
+  EXPECT_EQ(messages[0].logprobs(0).chosen().token_id(), 'c');
+}
+
+// The fake joins "x" and a "y" behind it to one token, as a byte pair would be.
+TEST_F(GatewayServiceTest, ScoresATokenAcrossTheBoundaryWhole) {
+  gateway::v1::ScoreRequest request;
+  request.set_text("ax");
+  request.set_continuation("yz");
+  absl::Status status;
+  const std::vector<gateway::v1::ScoreResponse> messages = Score(request, status);
+  PHYLLO_ASSERT_OK(status);
+  ASSERT_EQ(messages.size(), 3);
+  EXPECT_EQ(messages[0].logprobs(0).chosen().token_id(), kFakePairXy);
+  EXPECT_EQ(messages[1].logprobs(0).chosen().token_id(), 'z');
+}
+
+TEST_F(GatewayServiceTest, RejectsAContinuationThatSwallowsItsContext) {
+  gateway::v1::ScoreRequest request;
+  request.set_text("x");
+  request.set_continuation("yz");
+  absl::Status status;
+  Score(request, status);
+  EXPECT_EQ(GetInvalidField(status), "text");
 }
 
 TEST_F(GatewayServiceTest, RejectsScoringOfSingleToken) {

@@ -13,6 +13,7 @@
 #include "services/common/service_process.h"
 #include "services/gateway/answers/stall_watch.h"
 #include "services/gateway/backends/backend_set.h"
+#include "services/gateway/encodings/encoder.h"
 #include "services/gateway/gateway_service.h"
 #include "services/gateway/generator.h"
 #include "services/gateway/requests/admission.h"
@@ -25,7 +26,8 @@ ABSL_FLAG(std::string, tokenizer_addresses, "127.0.0.1:50051",
 ABSL_FLAG(std::string, embedding_addresses, "127.0.0.1:50052", "Embedding services, likewise");
 ABSL_FLAG(std::string, transformer_addresses, "127.0.0.1:50053", "Transformer services, likewise");
 ABSL_FLAG(int64_t, max_requests, 256,
-          "Most generations and scorings under way; more are RESOURCE_EXHAUSTED. Range [1, 65536]");
+          "Most generations, scorings and encodings under way; more are RESOURCE_EXHAUSTED. Range "
+          "[1, 65536]");
 ABSL_FLAG(int64_t, max_tokens, 1 << 20,
           "Most tokens of their prompts and answers together. Range [1, 2^40]");
 ABSL_FLAG(int64_t, max_prompt_row_bytes, int64_t{256} << 20,
@@ -95,8 +97,9 @@ int Main(int argc, char** argv) {
   BackendSet backends(std::move(backend_options));
   Generator generator(backends, admission, metrics, process.logger());
   Scorer scorer(backends, admission);
+  Encoder encoder(backends, admission);
   const ServerIdentity identity{common::v1::ServerInfo()};
-  GatewayServiceImpl service({generator, scorer, backends, stall_watch, identity});
+  GatewayServiceImpl service({generator, scorer, encoder, backends, stall_watch, identity});
 
   ServiceHooks hooks;
   hooks.on_started = [&serving](Server& server) { serving.Attach(&server); };

@@ -12,9 +12,10 @@
 namespace phyllo {
 
 // The pipeline of a scoring: tokenize, open the transformer's Score, answer its needs, pass its
-// chunks on. A text and its continuation are tokenized apart, the continuation without special
-// tokens, so that the score of a continuation does not depend on how it would merge with the text.
-// Borrows its arguments. Thread-safe.
+// chunks on with the bytes of their tokens. A need is answered after the chunks before it were
+// sent, so that a slow client slows the scoring down and nothing piles up. Text and continuation
+// are tokenized as one text, as whoever compares continuations with transformers does;
+// gateway.proto says which tokens are scored. Borrows its arguments. Thread-safe.
 class Scorer {
  public:
   Scorer(BackendSet& backends, Admission& admission) : backends_(backends), admission_(admission) {}

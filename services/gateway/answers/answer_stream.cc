@@ -7,12 +7,12 @@
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
 #include "services/common/durations.h"
+#include "services/gateway/answers/logprob_tokens.h"
 
 namespace phyllo {
 namespace {
 
 using common::v1::PositionLogprobs;
-using common::v1::TokenLogprob;
 using google::protobuf::RepeatedPtrField;
 
 // Enough ids to decide on spaces and to complete a character that the prompt has begun.
@@ -27,27 +27,6 @@ AnswerDecoderOptions DecoderOptions(const GenerationRequest& request, const Prom
   options.stop_sequences = request.stop_sequences;
   options.include_stop_sequence = request.wire->include_stop_sequence();
   return options;
-}
-
-// Every id that occurs in `logprobs`, chosen before top, in order.
-std::vector<int32_t> TokenIdsOf(const RepeatedPtrField<PositionLogprobs>& logprobs) {
-  std::vector<int32_t> token_ids;
-  for (const PositionLogprobs& position : logprobs) {
-    token_ids.push_back(position.chosen().token_id());
-    for (const TokenLogprob& token : position.top()) token_ids.push_back(token.token_id());
-  }
-  return token_ids;
-}
-
-// Writes the bytes of TokenIdsOf(logprobs) in.
-void FillTokens(std::vector<std::string> tokens, RepeatedPtrField<PositionLogprobs>& logprobs) {
-  auto next = tokens.begin();
-  for (PositionLogprobs& position : logprobs) {
-    if (next != tokens.end()) position.mutable_chosen()->set_token(std::move(*next++));
-    for (TokenLogprob& token : *position.mutable_top()) {
-      if (next != tokens.end()) token.set_token(std::move(*next++));
-    }
-  }
 }
 
 }  // namespace

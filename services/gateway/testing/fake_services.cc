@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace phyllo {
 namespace {
@@ -70,7 +71,8 @@ grpc::Status FakeTokenizer::Encode(grpc::ServerContext*,
                                    const tokenizer::v1::EncodeRequest* request,
                                    tokenizer::v1::EncodeResponse* response) {
   ++encode_count;
-  AddBytes(request->text(), *response->mutable_token_ids());
+  AddBytes(absl::StrReplaceAll(request->text(), {{"xy", std::string(1, kFakePairXy)}}),
+           *response->mutable_token_ids());
   return grpc::Status::OK;
 }
 
@@ -178,6 +180,44 @@ grpc::Status FakeTransformer::RunDefaultScript(const GenerateStart& start, Strea
   return grpc::Status::OK;
 }
 
+grpc::Status FakeTransformer::Encode(
+    grpc::ServerContext*,
+    grpc::ServerReaderWriter<transformer::v1::EncodeResponse, transformer::v1::EncodeRequest>*
+        stream) {
+  transformer::v1::EncodeRequest request;
+  stream->Read(&request);
+  const transformer::v1::EncodeStart start = request.start();
+  const int count = start.token_ids_size();
+  transformer::v1::EncodeResponse response;
+  response.mutable_need()->set_count(count);
+  stream->Write(response);
+  for (int64_t position = 0; position < count;) {
+    if (!stream->Read(&request)) return grpc::Status::OK;
+    if (!AreRowsOf(request.hidden_states().rows(), start.token_ids(), position))
+      return grpc::Status(grpc::StatusCode::INTERNAL, "wrong rows");
+    position += request.hidden_states().rows().shape(0);
+  }
+  const int32_t last = start.token_ids(count - 1);
+  if (last == kFakeEos) return grpc::Status(grpc::StatusCode::INTERNAL, "the end");
+  std::vector<float> values;
+  const bool is_labels = !labels.empty() && start.pooling() == common::v1::POOLING_UNSPECIFIED;
+  if (is_labels) {
+    for (size_t i = 0; i < labels.size(); ++i)
+      values.push_back(static_cast<float>(last) - static_cast<float>(i));
+  } else {
+    for (const int32_t value : {start.token_ids(0), last, count})
+      values.push_back(static_cast<float>(value));
+  }
+  response.mutable_finished()->set_is_labels(is_labels);
+  response.mutable_finished()->mutable_usage()->set_prompt_token_count(count);
+  common::v1::Tensor& output = *response.mutable_finished()->mutable_output();
+  output.set_data_type(common::v1::DATA_TYPE_F32);
+  output.add_shape(static_cast<int64_t>(values.size()));
+  output.set_data(values.data(), values.size() * sizeof(float));
+  stream->Write(response);
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeTransformer::Score(
     grpc::ServerContext*,
     grpc::ServerReaderWriter<transformer::v1::ScoreResponse, transformer::v1::ScoreRequest>*
@@ -213,7 +253,11 @@ grpc::Status FakeTransformer::GetInfo(grpc::ServerContext*, const transformer::v
                                       transformer::v1::GetInfoResponse* response) {
   *response->mutable_server() = info;
   response->mutable_shape()->set_vocab_size(kFakeVocabSize);
-  response->mutable_shape()->set_hidden_size(1);
+  response->mutable_shape()->set_hidden_size(kFakeHiddenSize);
+  response->set_head(labels.empty() ? common::v1::HEAD_KIND_LM : common::v1::HEAD_KIND_LABELS);
+  response->mutable_labels()->Add(labels.begin(), labels.end());
+  response->set_problem_type(problem_type);
+  response->set_default_pooling(common::v1::POOLING_LAST);
   response->set_max_sequence_length(kFakeMaxSequenceLength);
   response->add_eos_token_ids(kFakeEos);
   return grpc::Status::OK;

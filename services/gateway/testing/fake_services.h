@@ -21,15 +21,17 @@
 namespace phyllo {
 
 inline constexpr int32_t kFakeEos = 256;
+inline constexpr int32_t kFakePairXy = 1;  // "xy" as one token; byte 1 is in no text here
 inline constexpr int32_t kFakeVocabSize = 257;
 inline constexpr int64_t kFakeMaxSequenceLength = 64;
-inline constexpr int64_t kFakeMaxRows = 4;  // Of one answer of the embedding.
+inline constexpr int64_t kFakeHiddenSize = 3;  // Of what Encode gives.
+inline constexpr int64_t kFakeMaxRows = 4;     // Of one answer of the embedding.
 
 // What every fake says of itself; tests change it before the server starts.
 common::v1::ServerInfo FakeServerInfo();
 
-// Encodes bytes, decodes whole UTF-8 characters, renders a chat as "role:content|" for each
-// message.
+// Encodes bytes and the pair "xy", decodes whole UTF-8 characters, renders a chat as
+// "role:content|" for each message.
 class FakeTokenizer final : public tokenizer::v1::TokenizerService::Service {
  public:
   common::v1::ServerInfo info = FakeServerInfo();
@@ -71,6 +73,8 @@ class FakeTransformer final : public transformer::v1::TransformerService::Servic
                                             const transformer::v1::GenerateStart&, Stream&)>;
 
   common::v1::ServerInfo info = FakeServerInfo();
+  std::vector<std::string> labels;  // of its label head; none: an LM head
+  common::v1::ProblemType problem_type = common::v1::PROBLEM_TYPE_UNSPECIFIED;
   std::string answer = "Hello";
   int64_t tokens_per_message = 1;
   Script script;  // If set, instead of the default.
@@ -80,6 +84,11 @@ class FakeTransformer final : public transformer::v1::TransformerService::Servic
   transformer::v1::GenerateStart last_start() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   grpc::Status Generate(grpc::ServerContext* context, Stream* stream) override;
+  // Gives a vector [3] of an input of n ids: (first id, last id, n); with labels, if the pooling is
+  // left open, the logit of label i is last id - i. An input that ends with kFakeEos is INTERNAL.
+  grpc::Status Encode(grpc::ServerContext* context,
+                      grpc::ServerReaderWriter<transformer::v1::EncodeResponse,
+                                               transformer::v1::EncodeRequest>* stream) override;
   // Gives every scored id the log-probability -1.
   grpc::Status Score(grpc::ServerContext* context,
                      grpc::ServerReaderWriter<transformer::v1::ScoreResponse,

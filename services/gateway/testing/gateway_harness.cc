@@ -45,9 +45,10 @@ void GatewayHarness::Start() {
   backends_ = std::make_unique<BackendSet>(std::move(options));
   generator_ = std::make_unique<Generator>(*backends_, *admission_, *gateway_metrics_, *logger_);
   scorer_ = std::make_unique<Scorer>(*backends_, *admission_);
+  encoder_ = std::make_unique<Encoder>(*backends_, *admission_);
   identity_ = std::make_unique<ServerIdentity>(common::v1::ServerInfo());
   service_ = std::make_unique<GatewayServiceImpl>(
-      GatewayServiceParts{*generator_, *scorer_, *backends_, *stall_watch_, *identity_});
+      GatewayServiceParts{*generator_, *scorer_, *encoder_, *backends_, *stall_watch_, *identity_});
   gateway_server_ = Serve(*service_, gateway::v1::GatewayService::service_full_name());
   stub_ = gateway::v1::GatewayService::NewStub(CreateChannel(gateway_server_->addresses()[0]));
 }

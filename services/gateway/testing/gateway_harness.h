@@ -84,6 +84,7 @@ class GatewayHarness {
   std::unique_ptr<BackendSet> backends_;
   std::unique_ptr<Generator> generator_;
   std::unique_ptr<Scorer> scorer_;
+  std::unique_ptr<Encoder> encoder_;
   std::unique_ptr<ServerIdentity> identity_;
   std::unique_ptr<GatewayServiceImpl> service_;
   std::unique_ptr<Server> gateway_server_;
