@@ -68,6 +68,59 @@ inline constexpr CommandHelp kGenerateHelp = {
   phyllo generate --ids 1,1108,13 --max-new-tokens 32
   echo '{"text": "Once upon a time", "sampling": {"temperature": 0}}' | phyllo generate --json-lines)"};
 
+inline constexpr CommandHelp kEmbedHelp = {
+    "gives the vectors of texts",
+    "Usage: phyllo embed [OPTIONS] TEXT...\n       phyllo embed [OPTIONS] --file FILE [--lines]\n"
+    "       phyllo embed [OPTIONS] --ids IDS\n       phyllo embed [OPTIONS] --json-lines < "
+    "REQUESTS\n\n"
+    "Every TEXT gives one vector, a line of numbers in the order of the texts. Works with every "
+    "model; "
+    "the vector is the\nlast token's unless the model's folder (1_Pooling/config.json) or "
+    "--pooling "
+    "says otherwise, and of length 1 unless\n--no-normalize. A line of REQUESTS is a "
+    "phyllo.gateway.v1.EmbedRequest as JSON.",
+    R"(Examples:
+  phyllo embed "a cat on a mat" "stock prices fell"
+  phyllo embed --model ~/models/Qwen3-Embedding-0.6B --dimensions 256 "a cat on a mat"
+  phyllo embed --file sentences.txt --lines > vectors.txt
+  phyllo embed --json "a cat" | jq '.vectors[0].values | length')"};
+
+inline constexpr CommandHelp kClassifyHelp = {
+    "gives the labels of texts, with a model that classifies",
+    "Usage: phyllo classify [OPTIONS] TEXT...\n       phyllo classify [OPTIONS] --file FILE "
+    "[--lines]\n"
+    "       phyllo classify [OPTIONS] --ids IDS\n       phyllo classify [OPTIONS] --json-lines < "
+    "REQUESTS\n\n"
+    "For every TEXT the labels with their probabilities, most likely first, a blank line between "
+    "texts. A reward or\nregression model has one label, whose value is shown as it is. Needs a "
+    "*ForSequenceClassification model. A line of\nREQUESTS is a phyllo.gateway.v1.ClassifyRequest "
+    "as "
+    "JSON.",
+    R"(Examples:
+  phyllo classify --model ~/models/sentiment "I want my money back."
+  phyllo classify --file reviews.txt --lines --json | jq '.classifications[].scores'
+  phyllo classify --raw-logits "I want my money back.")"};
+
+inline constexpr CommandHelp kScoreHelp = {
+    "gives the log-probabilities of a text, and its perplexity",
+    "Usage: phyllo score [OPTIONS] TEXT\n       phyllo score [OPTIONS] --file FILE\n"
+    "       phyllo score [OPTIONS] --ids IDS\n       phyllo score [OPTIONS] --json-lines < "
+    "REQUESTS\n\n"
+    "One token a line: log-probability, rank among all tokens, and its bytes; then the sum. The "
+    "first "
+    "token has nothing\nbefore it and no score. With --continuation only the tokens of that text "
+    "are "
+    "scored: TEXT and continuation are\ntokenized as one text, and the first scored token is the "
+    "first "
+    "that is not among those of TEXT alone. A line of\nREQUESTS is a "
+    "phyllo.gateway.v1.ScoreRequest as "
+    "JSON.",
+    R"(Examples:
+  phyllo score "Once upon a time there was a fox."
+  phyllo score "The capital of France is" --continuation " Paris"
+  phyllo score --model ~/models/Qwen3-0.6B --file book.txt --summary
+  phyllo score --top 3 --json "Once upon a time" | jq .summary.perplexity)"};
+
 inline constexpr CommandHelp kTokenizeHelp = {
     "shows the token ids of a text",
     "Usage: phyllo tokenize [OPTIONS] TEXT\n\n\"-\" reads TEXT from standard input.",

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/launcher/service_binaries.h"
-#include "phyllo/gateway/v1/generate.pb.h"
+#include "phyllo/gateway/v1/gateway.pb.h"
 
 namespace phyllo {
 
@@ -69,6 +69,40 @@ struct TokenizeOptions {
   bool json = false;
 };
 
+// What embed, classify and score read: one of texts, a file, token ids, and requests as JSON.
+struct InputOptions {
+  std::vector<std::string> texts;  // "-": all of standard input
+  std::string file;                // "-": standard input; empty: none
+  bool lines = false;              // each line of the file that is not blank is a text
+  std::vector<int32_t> ids;        // one input
+  bool json_lines = false;         // requests on standard input, one a line
+  int concurrency = 1;             // requests under way at once, with json_lines
+  absl::Duration timeout = absl::InfiniteDuration();
+  bool json = false;
+};
+
+// phyllo embed TEXT...
+struct EmbedOptions {
+  TargetOptions target;
+  InputOptions input;
+  gateway::v1::EmbedRequest request;  // the parameters
+};
+
+// phyllo classify TEXT...
+struct ClassifyOptions {
+  TargetOptions target;
+  InputOptions input;
+  gateway::v1::ClassifyRequest request;
+};
+
+// phyllo score TEXT
+struct ScoreOptions {
+  TargetOptions target;
+  InputOptions input;  // one input
+  gateway::v1::ScoreRequest request;
+  bool summary = false;  // the summary only
+};
+
 // phyllo inspect [MODEL]
 struct InspectOptions {
   std::string model;
@@ -87,8 +121,9 @@ struct HelpOptions {
   std::string text;
 };
 
-using CommandLine = std::variant<HelpOptions, RunOptions, ChatOptions, UpOptions, GenerateOptions,
-                                 TokenizeOptions, InspectOptions, PsOptions>;
+using CommandLine =
+    std::variant<HelpOptions, RunOptions, ChatOptions, UpOptions, GenerateOptions, EmbedOptions,
+                 ClassifyOptions, ScoreOptions, TokenizeOptions, InspectOptions, PsOptions>;
 
 // The gateway that commands talk to when neither --address nor $PHYLLO_ADDRESS names one.
 inline constexpr char kDefaultAddress[] = "127.0.0.1:50050";

@@ -9,6 +9,7 @@
 
 #include "clients/cli/command_line.h"
 #include "clients/cli/commands.h"
+#include "clients/cli/inputs/input_commands.h"
 #include "clients/cli/inspect_command.h"
 #include "clients/cli/terminal/exit_code.h"
 #include "clients/cli/terminal/interrupts.h"
@@ -45,6 +46,15 @@ struct Dispatcher {
   }
   int operator()(const GenerateOptions& options) const {
     return GenerateCommand(options, terminal, interrupts);
+  }
+  int operator()(const EmbedOptions& options) const {
+    return EmbedCommand(options, terminal, interrupts);
+  }
+  int operator()(const ClassifyOptions& options) const {
+    return ClassifyCommand(options, terminal, interrupts);
+  }
+  int operator()(const ScoreOptions& options) const {
+    return ScoreCommand(options, terminal, interrupts);
   }
   int operator()(const TokenizeOptions& options) const {
     return TokenizeCommand(options, terminal, interrupts);

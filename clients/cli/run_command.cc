@@ -2,7 +2,7 @@
 
 #include "clients/cli/answer.h"
 #include "clients/cli/commands.h"
-#include "clients/cli/prompt_text.h"
+#include "clients/cli/inputs/prompt_text.h"
 #include "clients/cli/session.h"
 #include "clients/cli/single_answer.h"
 #include "clients/cli/terminal/exit_code.h"

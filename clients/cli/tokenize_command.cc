@@ -4,7 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cli/commands.h"
-#include "clients/cli/prompt_text.h"
+#include "clients/cli/inputs/prompt_text.h"
 #include "clients/cli/request/proto_json.h"
 #include "clients/cli/session.h"
 #include "clients/cli/terminal/exit_code.h"

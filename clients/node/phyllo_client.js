@@ -93,6 +93,11 @@ class PhylloClient {
     return new Answer(this.stub.Generate(makeRequest(prompt, parameters), options));
   }
 
+  // One vector (an array of numbers) for each text. `options` are fields of EmbedRequest: dimensions, normalize, ...
+  async embed(texts, options = {}) {
+    return (await this.unary("Embed", {texts, ...options})).vectors.map((vector) => vector.values);
+  }
+
   async tokenize(text) {
     return (await this.unary("Tokenize", {text})).token_ids;
   }

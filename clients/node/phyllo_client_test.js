@@ -77,6 +77,10 @@ test("a timeout ends an endless answer", async () => {
   await assert.rejects(collect(client.generate("forever", {}, {timeout: 200})), {code: grpc.status.DEADLINE_EXCEEDED});
 });
 
+test("embed gives a vector for each text", async () => {
+  assert.deepStrictEqual(await client.embed(["ab", "c"], {normalize: false}), [[2, 97], [1, 99]]);
+});
+
 test("tokenize and detokenize", async () => {
   assert.deepStrictEqual(await client.tokenize("ab"), [97, 98]);
   assert.strictEqual(await client.detokenize([97, 98]), "ab");

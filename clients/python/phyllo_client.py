@@ -19,7 +19,7 @@ import sys
 import grpc
 
 from phyllo.common.v1 import chat_pb2, sampling_pb2
-from phyllo.gateway.v1 import gateway_pb2, gateway_pb2_grpc, generate_pb2
+from phyllo.gateway.v1 import encode_pb2, gateway_pb2, gateway_pb2_grpc, generate_pb2
 
 # A long answer must not end at gRPC's default of 4 MiB, nor an idle connection unnoticed.
 _CHANNEL_OPTIONS = [
@@ -94,6 +94,11 @@ class PhylloClient:
     def generate(self, prompt, timeout=None, **parameters):
         """Streams an answer; see make_request. `timeout` is in seconds."""
         return Answer(self._stub.Generate(make_request(prompt, **parameters), timeout=timeout))
+
+    def embed(self, texts, **options):
+        """One vector (a list of floats) for each text. `options` are fields of EmbedRequest: dimensions, normalize, ..."""
+        request = encode_pb2.EmbedRequest(texts=texts, **options)
+        return [list(vector.values) for vector in self._stub.Embed(request).vectors]
 
     def tokenize(self, text):
         return list(self._stub.Tokenize(gateway_pb2.TokenizeRequest(text=text)).token_ids)

@@ -70,6 +70,9 @@ class PhylloClientTest(unittest.TestCase):
             list(self.client.generate("forever", timeout=0.2))
         self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
 
+    def test_embed_gives_a_vector_for_each_text(self):
+        self.assertEqual(self.client.embed(["ab", "c"], normalize=False), [[2, 97], [1, 99]])
+
     def test_tokenize_and_detokenize(self):
         self.assertEqual(self.client.tokenize("ab"), [97, 98])
         self.assertEqual(self.client.detokenize([97, 98]), "ab")

@@ -41,6 +41,18 @@ grpc::Status FakeGateway::Score(grpc::ServerContext* context,
   return on_score ? on_score(*request, *writer) : Unexpected("Score");
 }
 
+grpc::Status FakeGateway::Embed(grpc::ServerContext* context,
+                                const gateway::v1::EmbedRequest* request,
+                                gateway::v1::EmbedResponse* response) {
+  return on_embed ? on_embed(*request, *response) : Unexpected("Embed");
+}
+
+grpc::Status FakeGateway::Classify(grpc::ServerContext* context,
+                                   const gateway::v1::ClassifyRequest* request,
+                                   gateway::v1::ClassifyResponse* response) {
+  return on_classify ? on_classify(*request, *response) : Unexpected("Classify");
+}
+
 grpc::Status FakeGateway::Tokenize(grpc::ServerContext* context,
                                    const gateway::v1::TokenizeRequest* request,
                                    gateway::v1::TokenizeResponse* response) {

@@ -36,6 +36,8 @@ class FakeGateway final : public gateway::v1::GatewayService::Service {
   std::function<grpc::Status(const gateway::v1::ScoreRequest&,
                              grpc::ServerWriter<gateway::v1::ScoreResponse>&)>
       on_score;
+  Handler<gateway::v1::EmbedRequest, gateway::v1::EmbedResponse> on_embed;
+  Handler<gateway::v1::ClassifyRequest, gateway::v1::ClassifyResponse> on_classify;
   Handler<gateway::v1::TokenizeRequest, gateway::v1::TokenizeResponse> on_tokenize;
   Handler<gateway::v1::DetokenizeRequest, gateway::v1::DetokenizeResponse> on_detokenize;
   Handler<gateway::v1::RenderChatRequest, gateway::v1::RenderChatResponse> on_render_chat;
@@ -45,6 +47,10 @@ class FakeGateway final : public gateway::v1::GatewayService::Service {
                         GenerateWriter* writer) override;
   grpc::Status Score(grpc::ServerContext* context, const gateway::v1::ScoreRequest* request,
                      grpc::ServerWriter<gateway::v1::ScoreResponse>* writer) override;
+  grpc::Status Embed(grpc::ServerContext* context, const gateway::v1::EmbedRequest* request,
+                     gateway::v1::EmbedResponse* response) override;
+  grpc::Status Classify(grpc::ServerContext* context, const gateway::v1::ClassifyRequest* request,
+                        gateway::v1::ClassifyResponse* response) override;
   grpc::Status Tokenize(grpc::ServerContext* context, const gateway::v1::TokenizeRequest* request,
                         gateway::v1::TokenizeResponse* response) override;
   grpc::Status Detokenize(grpc::ServerContext* context,

@@ -1,7 +1,7 @@
 // A gateway for the tests of clients in other languages: says "listen ADDRESS" and serves until it
 // is killed. It answers with the words of the prompt (text, the last turn of a chat, or token ids),
 // one delta a word; the prompt "fail" is INVALID_ARGUMENT and "forever" never ends. Token ids are
-// the bytes of the text.
+// the bytes of the text; the vector of a text is its number of bytes and its first byte.
 #include <unistd.h>
 
 #include <iostream>
@@ -49,6 +49,15 @@ void Serve() {
                              gateway::v1::DetokenizeResponse& response) {
     for (const int32_t id : request.token_ids())
       response.mutable_text()->push_back(static_cast<char>(id));
+    return grpc::Status::OK;
+  };
+  gateway.on_embed = [](const gateway::v1::EmbedRequest& request,
+                        gateway::v1::EmbedResponse& response) {
+    for (const std::string& text : request.texts()) {
+      gateway::v1::EmbeddingVector& vector = *response.add_vectors();
+      vector.add_values(static_cast<float>(text.size()));
+      vector.add_values(text.empty() ? 0.0f : static_cast<float>(text[0]));
+    }
     return grpc::Status::OK;
   };
   gateway.on_get_model = [](const gateway::v1::GetModelRequest&,
