@@ -150,7 +150,7 @@ void ReadWeightRows(const WeightSpec& spec, const TensorView& tensor, int64_t ro
     ReadColumns(spec, tensor, row, count, dst);
     return;
   }
-  const int64_t row_bytes = spec.columns * ByteSize(tensor.dtype);
+  const int64_t row_bytes = RunBytes(tensor.dtype, spec.columns);
   for (int64_t done = 0; done < count;) {
     const int64_t run = spec.ContiguousRows(row + done, count - done);
     ConvertToFloat(tensor.dtype, tensor.data.data() + spec.TensorRow(row + done) * row_bytes,

@@ -16,6 +16,7 @@
 #include "model/config/decoder_description.h"
 #include "model/config/families/families.h"
 #include "model/config/families/family.h"
+#include "model/config/families/gguf_names.h"
 #include "model/config/reader/config_reader.h"
 #include "model/tensor/dtype.h"
 
@@ -170,6 +171,17 @@ void ReadLabels(ConfigReader& reader, ModelConfig& config) {
   config.problem_type = reader.OptionalString("problem_type").value_or("");
 }
 
+// `weight_names`, which only the translation of a GGUF file writes (model/gguf).
+void ReadWeightNames(ConfigReader& reader, ModelConfig& config) {
+  const std::optional<std::string> names = reader.OptionalString("weight_names");
+  if (!names.has_value()) return;
+  if (*names == "gguf") {
+    UseGgufNames(reader, config.model_type, config.decoder);
+  } else {
+    reader.FailUnsupported(absl::StrCat("weight_names \"", *names, "\" is not supported"));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json) {
@@ -195,6 +207,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json) {
   if (decoder.head == HeadKind::kLabels) ReadLabels(reader, config);
   ReadTokenIds(reader, config);
   config.dtype = ReadDType(reader);
+  ReadWeightNames(reader, config);
   if (!status.ok()) return status;
   return config;
 }

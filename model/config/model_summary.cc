@@ -56,6 +56,8 @@ class SummaryBuilder {
       const WeightSpec& spec = map_.specs[next_];
       const int64_t count = spec.rows * spec.columns;
       module.parameter_count += count;
+      if (module.weight_type.empty())
+        module.weight_type = std::string(DTypeName(WeightDType(spec)));
       module.weight_bytes += RunBytes(WeightDType(spec), count);
     }
     summary_.parameter_count += module.parameter_count;
@@ -255,7 +257,8 @@ std::string Grouped(int64_t number) {
 // True if the two modules are the same but for the layer number.
 bool SameShape(const ModuleSummary& a, const ModuleSummary& b) {
   return a.kind == b.kind && a.input_shape == b.input_shape && a.output_shape == b.output_shape &&
-         a.parameter_count == b.parameter_count && a.weight_bytes == b.weight_bytes;
+         a.parameter_count == b.parameter_count && a.weight_bytes == b.weight_bytes &&
+         a.weight_type == b.weight_type;
 }
 
 // One past the last module of the layer that begins at `begin`.
@@ -279,13 +282,14 @@ int64_t EqualLayers(const std::vector<ModuleSummary>& modules, size_t begin) {
   return count;
 }
 
-using Cells = std::array<std::string, 6>;
+using Cells = std::array<std::string, 7>;
 
 Cells Row(const ModuleSummary& module) {
   return {module.name,
           module.kind,
           module.input_shape,
           module.output_shape,
+          module.weight_type,
           Grouped(module.parameter_count),
           Grouped(module.weight_bytes)};
 }
@@ -293,8 +297,8 @@ Cells Row(const ModuleSummary& module) {
 // The rows as lines of equally wide columns, words to the left and numbers to the right. A row of
 // one cell is a line of its own.
 std::string AlignColumns(absl::Span<const Cells> rows) {
-  constexpr size_t kFirstNumber = 4;
-  std::array<size_t, 6> widths = {};
+  constexpr size_t kFirstNumber = 5;
+  std::array<size_t, 7> widths = {};
   for (const Cells& row : rows) {
     if (row[1].empty()) continue;
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -344,7 +348,7 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
 }
 
 std::string FormatModelSummary(const ModelSummary& summary, bool all_layers) {
-  std::vector<Cells> rows = {{"module", "kind", "input", "output", "parameters", "bytes"}};
+  std::vector<Cells> rows = {{"module", "kind", "input", "output", "type", "parameters", "bytes"}};
   const std::vector<ModuleSummary>& modules = summary.modules;
   size_t i = 0;
   while (i < modules.size()) {

@@ -21,6 +21,7 @@ struct ModuleSummary {
   std::string output_shape;
   int64_t parameter_count = 0;
   int64_t weight_bytes = 0;  // in the file; 0 for a tied head
+  std::string weight_type;   // of its matrix in the file, or else of its vector, such as "Q4_K"
 };
 
 // A plain value.

@@ -68,6 +68,7 @@ TEST(SummarizeModelTest, DescribesDemoModel) {
   EXPECT_EQ(k_proj->input_shape, "[n, 192]");
   EXPECT_EQ(k_proj->output_shape, "[n, 64]");
   EXPECT_EQ(k_proj->parameter_count, 192 * 64);
+  EXPECT_EQ(k_proj->weight_type, "BF16");
   const ModuleSummary* attention = FindModule(summary, "layers.0.self_attn.attention");
   ASSERT_NE(attention, nullptr);
   EXPECT_EQ(attention->kind, "GQA 6:2 x 32, RoPE default");

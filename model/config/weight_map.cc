@@ -74,11 +74,14 @@ class WeightMapBuilder {
       matrix.shape = matrix.transposed ? std::vector<int64_t>{columns, all}
                                        : std::vector<int64_t>{all, columns};
       PlaceRows(before, all, matrix);
+      PlaceExpert(all, matrix);
+      PlaceHeads(part.weight, matrix);
       if (!part.has_bias) continue;
       WeightSpec& bias = Add(part.bias, part.weight, ".bias");
       bias.rows = part.rows;
       bias.shape = {all};
       PlaceRows(before, all, bias);
+      PlaceHeads(part.weight, bias);
     }
   }
 
@@ -119,6 +122,19 @@ class WeightMapBuilder {
     spec.row_begin = before / heads;
     spec.run_rows = spec.rows / heads;
     spec.run_stride = all / heads;
+  }
+
+  // A matrix of `all` rows of one expert in the tensor of all of them.
+  void PlaceExpert(int64_t all, WeightSpec& spec) const {
+    if (group_ != WeightGroup::kExpert || !description_.weight_names->stacked_experts) return;
+    spec.shape = {NumExperts(), all, spec.columns};
+    spec.row_begin += expert_ * all;
+  }
+
+  void PlaceHeads(WeightRole weight, WeightSpec& spec) const {
+    const bool rotated = weight == WeightRole::kQProj || weight == WeightRole::kKProj;
+    if (rotated && description_.weight_names->interleaved_heads)
+      spec.interleaved_head_dim = description_.layers[layer_].attention.head_dim;
   }
 
   absl::Span<const absl::string_view> Prefixes() const {

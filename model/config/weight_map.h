@@ -43,13 +43,22 @@ struct WeightSpec {
   int64_t run_rows = 0;
   int64_t run_stride = 0;
 
+  // Not 0: the rows of each head of this many are interleaved (WeightNames::interleaved_heads).
+  int64_t interleaved_head_dim = 0;
+
   int64_t TensorRow(int64_t row) const {
+    if (interleaved_head_dim != 0) {
+      const int64_t half = interleaved_head_dim / 2;
+      const int64_t of_head = row % interleaved_head_dim;
+      row += (of_head < half ? 2 * of_head : 2 * (of_head - half) + 1) - of_head;
+    }
     if (run_rows == 0) return row_begin + row;
     return row_begin + row / run_rows * run_stride + row % run_rows;
   }
 
   // How many rows from `row` on, at most `count`, lie behind each other in the tensor.
   int64_t ContiguousRows(int64_t row, int64_t count) const {
+    if (interleaved_head_dim != 0) return std::min<int64_t>(count, 1);
     return run_rows == 0 ? count : std::min(count, run_rows - row % run_rows);
   }
 };

@@ -80,6 +80,11 @@ struct WeightNames {
   absl::Span<const absl::string_view> ignored = {};
   FusedRows fused_rows = FusedRows::kStacked;
   bool in_out = false;  // matrices of the layers are [in_features, out_features] (GPT-2's Conv1D)
+  // One tensor [num_experts, out_features, in_features] holds a matrix of all experts (GGUF).
+  bool stacked_experts = false;
+  // The rows of each head of q and k are in the order that interleaved RoPE wants: rows 2 i and
+  // 2 i + 1 of the tensor are rows i and i + head_dim / 2 (GGUF's Llama).
+  bool interleaved_heads = false;
 };
 
 }  // namespace phyllo

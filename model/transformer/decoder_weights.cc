@@ -32,9 +32,20 @@ WeightSlice SliceOf(const WeightSpec& spec, const TensorView& tensor, int64_t ro
           .stride = stride};
 }
 
-// Packs rows [row, row_end) of a weight as rows linear_row, linear_row + 1, ... of `linear`.
+// Packs rows [row, row_end) of a weight as rows linear_row, linear_row + 1, ... of `linear`: plain
+// types straight from the file, block types by way of floats.
 absl::Status Pack(const WeightSpec& spec, const TensorView& tensor, int64_t row, int64_t row_end,
                   int64_t linear_row, PackedLinear& linear) {
+  if (!IsPlainWeightDType(tensor.dtype)) {
+    std::vector<float> rows((row_end - row) * spec.columns);
+    ReadWeightRows(spec, tensor, row, absl::MakeSpan(rows));
+    return linear.PackRows(linear_row, {.data = rows.data(),
+                                        .dtype = DType::kF32,
+                                        .layout = WeightSlice::Layout::kOutIn,
+                                        .out_features = row_end - row,
+                                        .in_features = spec.columns,
+                                        .stride = spec.columns});
+  }
   while (row < row_end) {
     const int64_t count = spec.ContiguousRows(row, row_end - row);
     PHYLLO_RETURN_IF_ERROR(linear.PackRows(linear_row, SliceOf(spec, tensor, row, count)));
@@ -219,7 +230,7 @@ class WeightLoader {
 
   int64_t FileBytes(const WeightSpec& spec) const {
     const absl::StatusOr<const TensorView*> tensor = FindWeight(spec, checkpoint_);
-    return tensor.ok() ? spec.rows * spec.columns * ByteSize((*tensor)->dtype) : 0;
+    return tensor.ok() ? RunBytes((*tensor)->dtype, spec.rows * spec.columns) : 0;
   }
 
   absl::Status PackBias(const WeightSpec& spec, int64_t row_begin, PackedLinear& linear) {

@@ -78,8 +78,9 @@ struct DecoderWeightsOptions {
 // Owns the memory all spans and matrices above lie in. Movable; immutable after Load, hence
 // thread-safe.
 struct DecoderWeights {
-  // Packs straight from the memory map, on all threads of the pool: beside the packed weights no
-  // copy is made. Requires 0 <= first_layer <= last_layer
+  // Packs straight from the memory map, on all threads of the pool: beside the packed weights there
+  // is no copy but of the one panel that each thread dequantises, if the file has block types.
+  // Requires 0 <= first_layer <= last_layer
   // <= num_hidden_layers. INVALID_ARGUMENT lists the tensors that are missing, superfluous or
   // mis-shaped; FAILED_PRECONDITION when this CPU has no kernels for the precision;
   // RESOURCE_EXHAUSTED when memory runs out.
