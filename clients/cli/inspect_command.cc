@@ -1,7 +1,5 @@
 #include "clients/cli/inspect_command.h"
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -15,6 +13,7 @@
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
 #include "model/config/model_summary.h"
+#include "model/gguf/model_files.h"
 
 namespace phyllo {
 namespace {
@@ -24,9 +23,7 @@ absl::StatusOr<ModelSummary> ReadSummary(std::string folder) {
   if (folder.empty()) {
     PHYLLO_ASSIGN_OR_RETURN(folder, FindDemoModel());
   }
-  std::ifstream file(folder + "/config.json", std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("there is no ", folder, "/config.json"));
-  const std::string json((std::istreambuf_iterator<char>(file)), {});
+  PHYLLO_ASSIGN_OR_RETURN(const std::string json, ReadModelFile(folder, "config.json"));
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(json));
   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(folder));
@@ -44,6 +41,7 @@ nlohmann::ordered_json SummaryToJson(const ModelSummary& summary) {
     object["output_shape"] = module.output_shape;
     object["parameter_count"] = module.parameter_count;
     object["weight_bytes"] = module.weight_bytes;
+    object["weight_type"] = module.weight_type;
     modules.push_back(std::move(object));
   }
   return {{"modules", std::move(modules)},

@@ -55,7 +55,7 @@ std::string LastLines(const std::string& text, int line_count) {
 
 absl::Status CheckOptions(const LocalServicesOptions& options) {
   std::error_code error;
-  if (!std::filesystem::is_directory(options.model_folder, error)) {
+  if (!std::filesystem::exists(options.model_folder, error)) {
     return absl::NotFoundError(
         absl::StrCat("there is no model folder \"", options.model_folder, "\""));
   }

@@ -23,7 +23,6 @@ class ConfigTranslator {
   // `reader` has the metadata as a JSON object.
   ConfigTranslator(const Checkpoint& checkpoint, ConfigReader& reader);
 
-  const std::string& architecture() const { return architecture_; }
   nlohmann::json& config() { return config_; }
 
   // The full key of a name.

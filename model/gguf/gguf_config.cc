@@ -295,17 +295,18 @@ constexpr Architecture kArchitectures[] = {
     {"smollm3", "smollm3", TranslateSmolLm3},
 };
 
-const Architecture* FindArchitecture(const ConfigTranslator& translator, ConfigReader& reader) {
+const Architecture* FindArchitecture(ConfigReader& reader) {
+  const std::string name = reader.OptionalString("general.architecture").value_or("");
   std::string known;
   for (const Architecture& architecture : kArchitectures) {
-    if (architecture.name == translator.architecture()) return &architecture;
+    if (architecture.name == name) return &architecture;
     absl::StrAppend(&known, known.empty() ? "" : ", ", architecture.name);
   }
-  if (translator.architecture().empty()) {
+  if (name.empty()) {
     reader.FailInvalid("general.architecture is missing");
   } else {
-    reader.FailUnsupported(absl::StrCat("general.architecture \"", translator.architecture(),
-                                        "\" is not supported; supported: ", known));
+    reader.FailUnsupported(
+        absl::StrCat("general.architecture \"", name, "\" is not supported; supported: ", known));
   }
   return nullptr;
 }
@@ -348,7 +349,7 @@ absl::StatusOr<std::string> GgufConfigJson(const Checkpoint& checkpoint) {
   absl::Status status;
   ConfigReader reader(metadata, FileName(checkpoint), &status);
   ConfigTranslator translator(checkpoint, reader);
-  const Architecture* const architecture = FindArchitecture(translator, reader);
+  const Architecture* const architecture = FindArchitecture(reader);
   if (architecture == nullptr) return status;
   Json& config = translator.config();
   config["model_type"] = std::string(architecture->model_type);

@@ -2,13 +2,14 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/base/strict_json.h"
-#include "model/checkpoint/memory_mapped_file.h"
+#include "model/gguf/model_files.h"
 
 namespace phyllo {
 namespace {
@@ -44,12 +45,10 @@ absl::StatusOr<Pooling> ParsePoolingConfig(absl::string_view json) {
 }
 
 absl::StatusOr<Pooling> ReadFolderPooling(const std::string& model_folder) {
-  const absl::StatusOr<MemoryMappedFile> file =
-      MemoryMappedFile::Open(absl::StrCat(model_folder, "/", kFileName));
+  const absl::StatusOr<std::string> file = ReadModelFile(model_folder, kFileName);
   if (absl::IsNotFound(file.status())) return Pooling::kLast;
   if (!file.ok()) return file.status();
-  return ParsePoolingConfig(
-      {reinterpret_cast<const char*>(file->data().data()), file->data().size()});
+  return ParsePoolingConfig(*file);
 }
 
 }  // namespace phyllo

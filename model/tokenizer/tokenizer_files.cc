@@ -1,8 +1,7 @@
 #include "model/tokenizer/tokenizer_files.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -11,23 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
+#include "model/gguf/model_files.h"
 
 namespace phyllo {
 namespace {
 
-// The contents of `path`; NOT_FOUND if it cannot be opened.
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return absl::NotFoundError(absl::StrCat("cannot open ", path));
-  std::string contents{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.bad()) return absl::DataLossError(absl::StrCat("cannot read ", path));
-  return contents;
-}
-
 // Reads `directory`/`name` into `contents`, if it is there.
 absl::Status ReadIfThere(const std::string& directory, absl::string_view name,
                          std::string* contents) {
-  absl::StatusOr<std::string> file = ReadFile(absl::StrCat(directory, "/", name));
+  absl::StatusOr<std::string> file = ReadModelFile(directory, name);
   if (absl::IsNotFound(file.status())) return absl::OkStatus();
   PHYLLO_RETURN_IF_ERROR(file.status());
   *contents = *std::move(file);

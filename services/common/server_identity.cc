@@ -1,14 +1,15 @@
 #include "services/common/server_identity.h"
 
-#include <fstream>
-#include <iterator>
-#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "model/base/digest.h"
+#include "model/base/status_macros.h"
+#include "model/gguf/model_files.h"
 #include "services/common/durations.h"
 #include "services/common/status_bridge.h"
 
@@ -17,12 +18,6 @@ namespace {
 
 using common::v1::ModelFingerprint;
 using common::v1::ServerInfo;
-
-std::optional<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-}
 
 // A digest's first digits: enough to tell two apart in a message.
 std::string Short(const std::string& digest) { return absl::BytesToHexString(digest.substr(0, 6)); }
@@ -46,12 +41,14 @@ std::string DigestBytes(absl::string_view hex) {
 
 absl::StatusOr<ModelFingerprint> FingerprintFolder(const std::string& model_folder) {
   ModelFingerprint fingerprint;
-  const std::optional<std::string> config = ReadFile(absl::StrCat(model_folder, "/config.json"));
-  if (!config.has_value()) return absl::NotFoundError("the model folder has no config.json");
-  fingerprint.set_config_sha256(DigestBytes(Sha256Hex(*config)));
-  const std::optional<std::string> tokenizer =
-      ReadFile(absl::StrCat(model_folder, "/tokenizer.json"));
-  if (tokenizer.has_value()) fingerprint.set_tokenizer_sha256(DigestBytes(Sha256Hex(*tokenizer)));
+  PHYLLO_ASSIGN_OR_RETURN(const std::string config, ReadModelFile(model_folder, "config.json"));
+  fingerprint.set_config_sha256(DigestBytes(Sha256Hex(config)));
+  const absl::StatusOr<std::string> tokenizer = ReadModelFile(model_folder, "tokenizer.json");
+  if (tokenizer.ok()) {
+    fingerprint.set_tokenizer_sha256(DigestBytes(Sha256Hex(*tokenizer)));
+  } else if (!absl::IsNotFound(tokenizer.status())) {
+    return tokenizer.status();
+  }
   return fingerprint;
 }
 
@@ -59,7 +56,7 @@ std::string ModelName(absl::string_view model_name, absl::string_view model_fold
   if (!model_name.empty()) return std::string(model_name);
   std::string last;
   for (const absl::string_view part : absl::StrSplit(model_folder, '/', absl::SkipEmpty()))
-    last = std::string(part);
+    last = std::string(absl::StripSuffix(part, ".gguf"));
   return last.empty() ? "model" : last;
 }
 

@@ -21,13 +21,14 @@ inline constexpr int kProtoVersionMinor = 0;
 // The 32 bytes of a SHA-256 digest of 64 hexadecimal digits; empty if `hex` is not that.
 std::string DigestBytes(absl::string_view hex);
 
-// Digests of the small files of a model folder: config.json, and tokenizer.json if it is there.
-// What takes longer or is not a file (weights, chat template) is added by the services that hold
-// it. NOT_FOUND without a config.json; messages do not name the folder's path.
+// Digests of the small files of a model: config.json, and tokenizer.json if it is there; of a GGUF
+// file of what its metadata are as such files (ReadModelFile). What takes longer or is not a file
+// (weights, chat template) is added by the services that hold it. NOT_FOUND without a config.json,
+// and the errors of ReadModelFile; messages do not name the folder's path.
 absl::StatusOr<common::v1::ModelFingerprint> FingerprintFolder(const std::string& model_folder);
 
-// The name that clients use: `model_name` if it is not empty, else the last part of the folder's
-// path.
+// The name that clients use: `model_name` if it is not empty, else the last part of the model's
+// path, without ".gguf".
 std::string ModelName(absl::string_view model_name, absl::string_view model_folder);
 
 // OK if the fields that both fingerprints have are equal, else FAILED_PRECONDITION naming both

@@ -1,6 +1,4 @@
 // The embedding service's binary.
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,19 +7,19 @@
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
 #include "model/embedding/embedding_table.h"
+#include "model/gguf/model_files.h"
 #include "services/common/server_identity.h"
 #include "services/common/service_flags.h"
 #include "services/common/service_process.h"
 #include "services/embedding/embedding_service.h"
 
 ABSL_FLAG(std::string, model, "",
-          "Hugging Face model folder: config.json and *.safetensors. Required");
+          "Hugging Face model folder (config.json and *.safetensors) or GGUF file. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
 ABSL_FLAG(int64_t, max_rows, 4096,
           "Most rows of one answer; less if a message cannot hold them. Range [1, 1048576]");
@@ -48,9 +46,7 @@ struct EmbeddingModel {
 absl::StatusOr<EmbeddingModel> LoadModel(const std::string& folder, Logger& logger) {
   EmbeddingModel model;
   PHYLLO_ASSIGN_OR_RETURN(model.fingerprint, FingerprintFolder(folder));
-  std::ifstream file(absl::StrCat(folder, "/config.json"), std::ios::binary);
-  const std::string config_json((std::istreambuf_iterator<char>(file)),
-                                std::istreambuf_iterator<char>());
+  PHYLLO_ASSIGN_OR_RETURN(const std::string config_json, ReadModelFile(folder, "config.json"));
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(config_json));
   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
   PHYLLO_ASSIGN_OR_RETURN(model.checkpoint, Checkpoint::Open(folder));

@@ -16,7 +16,7 @@ ABSL_FLAG(
     std::string, model, "",
     "Model folder: tokenizer.json, else tokenizer.model, else vocab.json and merges.txt, else a "
     ".tiktoken file; and tokenizer_config.json, special_tokens_map.json, added_tokens.json, "
-    "chat_template.jinja, config.json if there are. Required");
+    "chat_template.jinja, config.json if there are; or GGUF file. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
 ABSL_FLAG(int64_t, max_text_bytes, int64_t{8} << 20,
           "Longest text that Encode or RenderChat takes, in bytes. Range [1, 67108864]");

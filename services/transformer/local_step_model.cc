@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
-#include "model/checkpoint/memory_mapped_file.h"
+#include "model/gguf/model_files.h"
 #include "model/heads/pooling_config.h"
 #include "model/kv_cache/layer_groups.h"
 #include "model/kv_cache/page_split.h"
@@ -19,13 +19,12 @@
 namespace phyllo {
 namespace {
 
-absl::string_view Text(const MemoryMappedFile& file) {
-  return {reinterpret_cast<const char*>(file.data().data()), file.data().size()};
-}
-
-bool IsOf16BitTypes(const Checkpoint& checkpoint) {
-  return std::all_of(checkpoint.tensors().begin(), checkpoint.tensors().end(),
-                     [](const TensorView& tensor) { return ByteSize(tensor.dtype) == 2; });
+// Whether no matrix has more than 16 bits an element. The norms of GGUF files always have 32.
+bool HasOnlyShortMatrices(const Checkpoint& checkpoint) {
+  return std::all_of(
+      checkpoint.tensors().begin(), checkpoint.tensors().end(), [](const TensorView& tensor) {
+        return tensor.shape.size() < 2 || ByteSize(tensor.dtype) <= 2 * BlockElements(tensor.dtype);
+      });
 }
 
 // Bytes of all tensors once packed.
@@ -68,16 +67,15 @@ absl::StatusOr<std::vector<int64_t>> PageCounts(const LocalStepModelOptions& opt
 absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
     const LocalStepModelOptions& options) {
   auto model = std::unique_ptr<LocalStepModel>(new LocalStepModel());
-  PHYLLO_ASSIGN_OR_RETURN(const MemoryMappedFile config_file,
-                          MemoryMappedFile::Open(options.model_folder + "/config.json"));
-  PHYLLO_ASSIGN_OR_RETURN(model->config_, ParseModelConfig(Text(config_file)));
-  const absl::StatusOr<MemoryMappedFile> generation_file =
-      MemoryMappedFile::Open(options.model_folder + "/generation_config.json");
-  if (generation_file.ok()) {
-    PHYLLO_ASSIGN_OR_RETURN(model->generation_config_,
-                            ParseGenerationConfig(Text(*generation_file)));
-  } else if (!absl::IsNotFound(generation_file.status())) {
-    return generation_file.status();
+  PHYLLO_ASSIGN_OR_RETURN(const std::string config,
+                          ReadModelFile(options.model_folder, "config.json"));
+  PHYLLO_ASSIGN_OR_RETURN(model->config_, ParseModelConfig(config));
+  const absl::StatusOr<std::string> generation =
+      ReadModelFile(options.model_folder, "generation_config.json");
+  if (generation.ok()) {
+    PHYLLO_ASSIGN_OR_RETURN(model->generation_config_, ParseGenerationConfig(*generation));
+  } else if (!absl::IsNotFound(generation.status())) {
+    return generation.status();
   }
   PHYLLO_ASSIGN_OR_RETURN(model->description_, DescribeDecoder(model->config_));
   PHYLLO_ASSIGN_OR_RETURN(model->checkpoint_, Checkpoint::Open(options.model_folder));
@@ -88,7 +86,7 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
       model->thread_pool_,
       ThreadPool::Create({.num_threads = options.num_threads, .pin = options.pin_threads}));
 
-  const bool bf16 = IsOf16BitTypes(*model->checkpoint_);
+  const bool bf16 = HasOnlyShortMatrices(*model->checkpoint_);
   model->precision_ = options.precision.value_or(bf16 ? Precision::kBf16 : Precision::kF32);
   PHYLLO_ASSIGN_OR_RETURN(
       std::vector<int64_t> page_counts,

@@ -29,7 +29,7 @@
 #include "services/transformer/transformer_service.h"
 
 ABSL_FLAG(std::string, model, "",
-          "Hugging Face model folder: config.json and *.safetensors. Required");
+          "Hugging Face model folder (config.json and *.safetensors) or GGUF file. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
 ABSL_FLAG(std::string, precision, "auto",
           "Of the matrix products and the KV cache: f32, bf16, or auto = bf16 if the checkpoint is "

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <random>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +24,7 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/config/model_config.h"
 #include "model/embedding/embedding_table.h"
+#include "model/gguf/model_files.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
@@ -66,10 +65,8 @@ Precision PrecisionOf(const Flags& flags) {
 }
 
 absl::StatusOr<Model> LoadModel(const Flags& flags) {
-  std::ifstream file(flags.model + "/config.json");
-  std::ostringstream text;
-  text << file.rdbuf();
-  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text.str()));
+  PHYLLO_ASSIGN_OR_RETURN(const std::string text, ReadModelFile(flags.model, "config.json"));
+  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text));
   Model model;
   PHYLLO_ASSIGN_OR_RETURN(model.checkpoint, Checkpoint::Open(flags.model));
   PHYLLO_ASSIGN_OR_RETURN(model.pool,

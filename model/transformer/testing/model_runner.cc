@@ -1,8 +1,6 @@
 #include "model/transformer/testing/model_runner.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -10,26 +8,19 @@
 #include "model/base/status_macros.h"
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
+#include "model/gguf/model_files.h"
 
 namespace phyllo {
 namespace {
 
 constexpr int64_t kMaxLogitsRows = 64;
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const std::string& directory,
                                                                const ModelRunnerOptions& options) {
   PHYLLO_ASSIGN_OR_RETURN(const std::string config_text,
-                          ReadFile(absl::StrCat(directory, "/", options.config_file)));
+                          ReadModelFile(directory, options.config_file));
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(config_text));
   return Load(config, directory, options);
 }
