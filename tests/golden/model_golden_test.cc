@@ -1,6 +1,6 @@
-// Usage: model_golden_test FOLDER. Compares the model in FOLDER with its golden tensors: with every
-// config file the folder has, in f32 and in bf16. Prints one line per comparison, with the largest
-// error and its bound.
+// Usage: model_golden_test FOLDER [MODEL]. Compares the model in FOLDER with its golden tensors:
+// with every config file the folder has, in f32 and in bf16. With MODEL, the model in that GGUF
+// file. Prints one line per comparison, with the largest error and its bound.
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +49,8 @@ constexpr double kLeastBf16ComputeRel = 0.035;
 constexpr double kLeastShareOfTokens = 0.75;
 
 struct Case {
-  std::string directory;
+  std::string directory;  // of the golden tensors
+  std::string model;
   std::string config_file;
   Precision precision;
 };
@@ -107,9 +108,9 @@ class ModelGoldenTest : public testing::Test {
   void SetUp() override {
     RecordProperty("precision", case_.precision == Precision::kF32 ? "f32" : "bf16");
     PHYLLO_ASSERT_OK_AND_ASSIGN(golden_, GoldenModel::Open(case_.directory));
-    PHYLLO_ASSERT_OK_AND_ASSIGN(
-        runner_, ModelRunner::Load(case_.directory, {.precision = case_.precision,
-                                                     .config_file = case_.config_file}));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(runner_,
+                                ModelRunner::Load(case_.model, {.precision = case_.precision,
+                                                                .config_file = case_.config_file}));
     routing_may_flip_ =
         case_.precision == Precision::kBf16 && HasExperts(runner_->transformer().description());
     const double relative =
@@ -120,7 +121,7 @@ class ModelGoldenTest : public testing::Test {
   // What tests/golden/table.py makes docs/goldens.md of.
   void TearDown() override {
     if (runner_ == nullptr) return;
-    RecordProperty("golden", std::filesystem::path(case_.directory).filename().string());
+    RecordProperty("golden", std::filesystem::path(case_.model).filename().string());
     RecordProperty("instruction_set", InstructionSetName());
     RecordProperty(absl::StrCat(measured_, "_error"), absl::StrCat(worst_error_));
     RecordProperty(absl::StrCat(measured_, "_bound"), absl::StrCat(worst_bound_));
@@ -139,9 +140,9 @@ class ModelGoldenTest : public testing::Test {
   // Prints the comparison and expects error <= bound, both in units of `unit`.
   void ExpectWithin(const std::string& what, double error, double bound, double unit) {
     std::printf("%-28s %-14s %-4s %-22s error %.2e of %.2e (%5.1f %%)\n",
-                std::filesystem::path(case_.directory).filename().c_str(),
-                case_.config_file.c_str(), case_.precision == Precision::kF32 ? "f32" : "bf16",
-                what.c_str(), error / unit, bound / unit, 100 * error / bound);
+                std::filesystem::path(case_.model).filename().c_str(), case_.config_file.c_str(),
+                case_.precision == Precision::kF32 ? "f32" : "bf16", what.c_str(), error / unit,
+                bound / unit, 100 * error / bound);
     EXPECT_LE(error, bound) << what;
     if (worst_bound_ == 0 || error / bound > worst_error_ / worst_bound_) {
       worst_error_ = error / unit;
@@ -344,15 +345,20 @@ void Register(const std::string& name, const Case& golden_case) {
                         [golden_case]() -> ModelGoldenTest* { return new TestClass(golden_case); });
 }
 
-void RegisterTests(const std::string& directory) {
+void RegisterTests(const std::string& directory, const std::string& model,
+                   const std::string& config_file, const std::string& suffix) {
+  const Case f32 = {directory, model, config_file, Precision::kF32};
+  const Case bf16 = {directory, model, config_file, Precision::kBf16};
+  Register<PromptTest>(absl::StrCat("MatchesLogitsAndTokensInF32", suffix), f32);
+  Register<PromptTest>(absl::StrCat("MatchesLogitsAndTokensInBf16", suffix), bf16);
+  Register<HiddenStatesTest>(absl::StrCat("MatchesHiddenStatesInF32", suffix), f32);
+}
+
+void RegisterTestsOfFolder(const std::string& directory) {
   for (const auto& [config_file, suffix] :
        {std::pair("config.json", ""), std::pair("config_v4.json", "WithVersion4Config")}) {
     if (!std::filesystem::exists(absl::StrCat(directory, "/", config_file))) continue;
-    const Case f32 = {directory, config_file, Precision::kF32};
-    const Case bf16 = {directory, config_file, Precision::kBf16};
-    Register<PromptTest>(absl::StrCat("MatchesLogitsAndTokensInF32", suffix), f32);
-    Register<PromptTest>(absl::StrCat("MatchesLogitsAndTokensInBf16", suffix), bf16);
-    Register<HiddenStatesTest>(absl::StrCat("MatchesHiddenStatesInF32", suffix), f32);
+    RegisterTests(directory, directory, config_file, suffix);
   }
 }
 
@@ -361,10 +367,15 @@ void RegisterTests(const std::string& directory) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  if (argc != 2 || !std::filesystem::exists(std::string(argv[1]) + "/golden.json")) {
-    std::fprintf(stderr, "usage: %s FOLDER, which holds a model and its golden.json\n", argv[0]);
+  if (argc < 2 || argc > 3 || !std::filesystem::exists(std::string(argv[1]) + "/golden.json")) {
+    std::fprintf(stderr, "usage: %s FOLDER [MODEL]; FOLDER holds a model and its golden.json\n",
+                 argv[0]);
     return 1;
   }
-  phyllo::RegisterTests(argv[1]);
+  if (argc == 3) {
+    phyllo::RegisterTests(argv[1], argv[2], "config.json", "");
+  } else {
+    phyllo::RegisterTestsOfFolder(argv[1]);
+  }
   return RUN_ALL_TESTS();
 }
