@@ -70,8 +70,9 @@ std::unique_ptr<Tokenizer> LoadFile(const GgufBytes& file) {
 }
 
 void ExpectGoldenIds(const Tokenizer& tokenizer, const std::string& golden_name) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const GoldenTokenizer golden,
-                              LoadGoldenTokenizer(golden_name, golden_name, {}));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const GoldenTokenizer golden,
+      LoadGoldenTokenizer(golden_name, golden_name, {}, GoldenFormat::kTokenizerJson));
   EXPECT_GT(golden.cases.size(), 100u);
   for (const GoldenCase& golden_case : golden.cases) {
     EncodeOptions options;
@@ -142,8 +143,9 @@ bool BeginsWithoutSpace(const GoldenCase& golden_case) {
 TEST(GgufTokenizerTest, FileOfLlamaCpp) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto tokenizer,
                               Tokenizer::Load("tests/golden/data/gguf/stories260K.Q8_0.gguf"));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const GoldenTokenizer golden,
-                              LoadGoldenTokenizer("tok512", "tok512", {}));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const GoldenTokenizer golden,
+      LoadGoldenTokenizer("tok512", "tok512", {}, GoldenFormat::kTokenizerJson));
   int64_t compared = 0;
   for (const GoldenCase& golden_case : golden.cases) {
     if (!BeginsWithoutSpace(golden_case)) continue;
