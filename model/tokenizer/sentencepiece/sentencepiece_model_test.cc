@@ -22,7 +22,7 @@ std::string Field(int tag, absl::string_view bytes) {
 std::string Number(int tag, int value) {
   const int key = tag << 3;
   if (key < 128) return {static_cast<char>(key), static_cast<char>(value)};
-  return {static_cast<char>(key & 0x7F | 0x80), static_cast<char>(key >> 7),
+  return {static_cast<char>((key & 0x7F) | 0x80), static_cast<char>(key >> 7),
           static_cast<char>(value)};
 }
 
