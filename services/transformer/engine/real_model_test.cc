@@ -94,7 +94,7 @@ TEST_P(RealModelTest, CancelStopsOneSequenceAndLeavesTheOthersTheirTokens) {
       EXPECT_EQ(clients[i]->token_ids(), want[i]) << i;
     }
   }
-  EXPECT_EQ(driver.engine().stats().used_page_count, 0);
+  EXPECT_EQ(driver.engine().stats().pages.used_count, 0);
 }
 
 TEST_P(RealModelTest, PreemptedSequencesGoOnWithTheSameTokens) {
@@ -108,7 +108,7 @@ TEST_P(RealModelTest, PreemptedSequencesGoOnWithTheSameTokens) {
   driver.Drive();
   EXPECT_GT(driver.engine().stats().preemption_count, 0);
   for (int i = 0; i < kRequestCount; ++i) EXPECT_EQ(clients[i]->token_ids(), want[i]) << i;
-  EXPECT_EQ(driver.engine().stats().used_page_count, 0);
+  EXPECT_EQ(driver.engine().stats().pages.used_count, 0);
 }
 
 TEST_P(RealModelTest, CancelOfAPreemptedSequenceLeavesTheOthersTheirTokens) {
