@@ -10,32 +10,13 @@
 #include "model/base/digest.h"
 #include "model/base/status_macros.h"
 #include "services/common/server_identity.h"
-#include "services/gateway/answers/answer_stream.h"
 #include "services/gateway/backends/path.h"
-#include "services/gateway/prompt_rows.h"
+#include "services/gateway/choices/choice_group.h"
 #include "services/gateway/requests/generation_request.h"
 #include "services/gateway/requests/prompt.h"
-#include "services/gateway/transformer_call.h"
 
 namespace phyllo {
 namespace {
-
-using transformer::v1::GenerateResponse;
-using transformer::v1::GenerateStart;
-
-GenerateStart MakeStart(const GenerationRequest& request,
-                        const std::vector<int32_t>& prompt_token_ids) {
-  GenerateStart start;
-  start.mutable_prompt_token_ids()->Add(prompt_token_ids.begin(), prompt_token_ids.end());
-  *start.mutable_sampling() = request.sampling;
-  *start.mutable_stopping() = request.stopping;
-  const gateway::v1::OutputParameters& output = request.wire->output();
-  if (output.has_logprobs()) *start.mutable_logprobs() = output.logprobs();
-  if (request.wire->has_hidden_states()) start.set_prompt_is_hidden_states(true);
-  if (output.has_prompt_logprobs()) *start.mutable_prompt_logprobs() = output.prompt_logprobs();
-  *start.mutable_context() = request.context;
-  return start;
-}
 
 // SHA-256 over the fingerprints of the transformer and of the services that belong to it; equal
 // models give equal digests.
@@ -111,30 +92,17 @@ absl::Status Generator::Run(const gateway::v1::GenerateRequest& wire,
                           FitPrompt(lease.info().max_sequence_length(), request, prompt.token_ids));
   trace.prompt_token_count = static_cast<int64_t>(prompt.token_ids.size());
 
-  const int64_t token_count = trace.prompt_token_count + request.stopping.max_new_tokens();
+  PHYLLO_RETURN_IF_ERROR(permit.AddRequests(request.run_count - 1));
+  // All choices share the keys and values of a prompt of ids; vectors are computed for each.
+  const int64_t prompt_runs = wire.has_hidden_states() ? request.run_count : 1;
+  const int64_t token_count = prompt_runs * trace.prompt_token_count +
+                              int64_t{request.run_count} * request.stopping.max_new_tokens();
   PHYLLO_RETURN_IF_ERROR(permit.AddTokens(token_count));
   lease.SetTokens(token_count);
 
-  PHYLLO_ASSIGN_OR_RETURN(tokenizer::v1::TokenizerService::Stub* const tokenizer,
-                          backends_.PickTokenizer(lease.state()));
-  AnswerStream answer({request, prompt, sink, metrics_, trace}, *tokenizer, context);
-  PromptRows prompt_rows(backends_, lease.state(), context, prompt.token_ids);
-  if (wire.has_hidden_states()) prompt_rows.UseGivenRows(wire.hidden_states());
-  TransformerCall call(lease, prompt_rows, context, MakeStart(request, prompt.token_ids));
-
-  PHYLLO_RETURN_IF_ERROR(answer.Begin());
-  while (!answer.ended()) {
-    PHYLLO_ASSIGN_OR_RETURN(const GenerateResponse event, call.Next());
-    if (event.has_tokens()) PHYLLO_RETURN_IF_ERROR(answer.AddTokens(event.tokens()));
-    if (event.has_prefill_progress())
-      PHYLLO_RETURN_IF_ERROR(answer.AddProgress(event.prefill_progress()));
-    if (event.has_prefilled()) answer.SetPrefilled(event.prefilled());
-    if (event.has_prompt_logprobs())
-      PHYLLO_RETURN_IF_ERROR(answer.AddPromptLogprobs(event.prompt_logprobs()));
-    if (event.has_finished()) PHYLLO_RETURN_IF_ERROR(answer.End(event.finished()));
-  }
-  trace.embed_time = prompt_rows.embed_time();
-  return answer.SendFinished(Resolved(request, lease.state(), backends_.Snapshot()));
+  const gateway::v1::ResolvedParameters resolved =
+      Resolved(request, lease.state(), backends_.Snapshot());
+  return RunChoices({backends_, metrics_, lease, request, prompt, context, resolved}, sink, trace);
 }
 
 }  // namespace phyllo

@@ -33,6 +33,9 @@ class TransformerCall {
   // needs.
   absl::StatusOr<transformer::v1::GenerateResponse> Next();
 
+  // Breaks the stream off: Next ends with an error. Thread-safe.
+  void Cancel() { context_->TryCancel(); }
+
  private:
   absl::Status AnswerNeed(const transformer::v1::Need& need);
   absl::Status Finish();

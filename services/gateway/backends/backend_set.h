@@ -107,7 +107,7 @@ class BackendSet {
 };
 
 // A request's claim on a transformer: its tokens count as outstanding there until the lease dies.
-// Thread-compatible.
+// Thread-compatible; const methods and MarkUnavailable may be called by several threads at once.
 class TransformerLease {
  public:
   TransformerLease(TransformerLease&& other) noexcept

@@ -71,26 +71,46 @@ absl::Status Admission::AddPromptRowBytes(int64_t byte_count) {
   return Overload("prompt_row_bytes", under_way, limits_.max_prompt_row_bytes);
 }
 
-void Admission::Release(int64_t token_count, int64_t prompt_row_bytes) {
+absl::Status Admission::AddRequests(int64_t count) {
+  int64_t under_way = 0;
+  {
+    const absl::MutexLock lock(&mutex_);
+    under_way = requests_;
+    // As for tokens: one that is alone is let in.
+    if (requests_ == 1 || requests_ + count <= limits_.max_requests) {
+      requests_ += count;
+      return absl::OkStatus();
+    }
+  }
+  return Overload("requests", under_way, limits_.max_requests);
+}
+
+void Admission::Release(const Held& held) {
   const absl::MutexLock lock(&mutex_);
-  --requests_;
-  tokens_ -= token_count;
-  prompt_row_bytes_ -= prompt_row_bytes;
+  requests_ -= held.requests;
+  tokens_ -= held.tokens;
+  prompt_row_bytes_ -= held.prompt_row_bytes;
 }
 
 AdmissionPermit::~AdmissionPermit() {
-  if (admission_ != nullptr) admission_->Release(tokens_, prompt_row_bytes_);
+  if (admission_ != nullptr) admission_->Release(held_);
+}
+
+absl::Status AdmissionPermit::AddRequests(int64_t count) {
+  const absl::Status status = admission_->AddRequests(count);
+  if (status.ok()) held_.requests += count;
+  return status;
 }
 
 absl::Status AdmissionPermit::AddTokens(int64_t token_count) {
   const absl::Status status = admission_->AddTokens(token_count);
-  if (status.ok()) tokens_ += token_count;
+  if (status.ok()) held_.tokens += token_count;
   return status;
 }
 
 absl::Status AdmissionPermit::AddPromptRowBytes(int64_t byte_count) {
   const absl::Status status = admission_->AddPromptRowBytes(byte_count);
-  if (status.ok()) prompt_row_bytes_ += byte_count;
+  if (status.ok()) held_.prompt_row_bytes += byte_count;
   return status;
 }
 

@@ -36,7 +36,14 @@ class Admission {
   friend class AdmissionPermit;
   absl::Status AddTokens(int64_t token_count) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddPromptRowBytes(int64_t byte_count) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Release(int64_t token_count, int64_t prompt_row_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status AddRequests(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What a permit holds.
+  struct Held {
+    int64_t requests = 1;
+    int64_t tokens = 0;
+    int64_t prompt_row_bytes = 0;
+  };
+  void Release(const Held& held) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const AdmissionLimits limits_;
   mutable absl::Mutex mutex_;
@@ -49,9 +56,7 @@ class Admission {
 class AdmissionPermit {
  public:
   AdmissionPermit(AdmissionPermit&& other) noexcept
-      : admission_(std::exchange(other.admission_, nullptr)),
-        tokens_(std::exchange(other.tokens_, 0)),
-        prompt_row_bytes_(std::exchange(other.prompt_row_bytes_, 0)) {}
+      : admission_(std::exchange(other.admission_, nullptr)), held_(other.held_) {}
   AdmissionPermit& operator=(AdmissionPermit&&) = delete;
   ~AdmissionPermit();
 
@@ -61,13 +66,16 @@ class AdmissionPermit {
   // Likewise the bytes of a prompt that is given as rows.
   absl::Status AddPromptRowBytes(int64_t byte_count);
 
+  // That the request is answered several times: `count` >= 0 more, each of which counts as a
+  // request. RESOURCE_EXHAUSTED likewise.
+  absl::Status AddRequests(int64_t count);
+
  private:
   friend class Admission;
   explicit AdmissionPermit(Admission& admission) : admission_(&admission) {}
 
-  Admission* admission_;
-  int64_t tokens_ = 0;
-  int64_t prompt_row_bytes_ = 0;
+  Admission* admission_;  // null: moved from, holds nothing
+  Admission::Held held_;
 };
 
 }  // namespace phyllo

@@ -44,6 +44,27 @@ TEST(AdmissionTest, TakesOversizedRequestWhenItIsAlone) {
   PHYLLO_EXPECT_OK(permit.AddTokens(11));
 }
 
+TEST(AdmissionTest, CountsEveryChoiceAsARequestUntilItEnds) {
+  Admission admission({.max_requests = 4});
+  PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit first, admission.AdmitRequest());
+  {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit second, admission.AdmitRequest());
+    PHYLLO_ASSERT_OK(second.AddRequests(2));
+    EXPECT_THAT(first.AddRequests(1), StatusIs(absl::StatusCode::kResourceExhausted,
+                                               HasSubstr("4 requests under way, at most 4")));
+    EXPECT_EQ(admission.request_count(), 4);
+  }
+  EXPECT_EQ(admission.request_count(), 1);
+  PHYLLO_EXPECT_OK(first.AddRequests(1));
+}
+
+TEST(AdmissionTest, TakesMoreChoicesThanRequestsWhenTheirRequestIsAlone) {
+  Admission admission({.max_requests = 4});
+  PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit permit, admission.AdmitRequest());
+  PHYLLO_EXPECT_OK(permit.AddRequests(9));
+  EXPECT_EQ(admission.request_count(), 10);
+}
+
 TEST(AdmissionTest, RefusesRowsBeyondTheirBytesUntilOthersEnd) {
   Admission admission({.max_requests = 3, .max_prompt_row_bytes = 100});
   PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit second, admission.AdmitRequest());

@@ -34,8 +34,6 @@ absl::Status CheckOffered(const GenerateRequest& wire) {
     absl::string_view reason;
   };
   const NotOffered all[] = {
-      {wire.choice_count() > 1, "choice_count", "is not supported yet"},
-      {wire.best_of() > 1, "best_of", "is not supported yet"},
       {wire.has_beam_width(), "beam_width",
        "is not offered: beams change places at every step, so nothing could be streamed before the "
        "end; use best_of"},
@@ -199,6 +197,8 @@ absl::StatusOr<GenerationRequest> ValidateGenerateRequest(
   if (!request.stopping.ignore_eos())
     request.stop_token_ids.insert(model.eos_token_ids().begin(), model.eos_token_ids().end());
   request.stop_sequences.assign(wire.stop_sequences().begin(), wire.stop_sequences().end());
+  request.choice_count = wire.has_choice_count() ? wire.choice_count() : 1;
+  request.run_count = wire.has_best_of() ? wire.best_of() : request.choice_count;
   if (wire.output().has_stream_interval())
     request.stream_interval = wire.output().stream_interval();
   return request;

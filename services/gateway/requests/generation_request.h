@@ -34,6 +34,10 @@ struct GenerationRequest {
   // model's end-of-sequence ids.
   absl::flat_hash_set<int32_t> stop_token_ids;
   std::vector<std::string> stop_sequences;
+  int32_t choice_count = 1;  // answers that the client gets
+  int32_t run_count = 1;     // answers that are generated: choice_count, or more with best_of
+  // The best of them are sent when all have ended; otherwise each is sent as it comes.
+  bool best_of() const { return run_count > choice_count; }
   // Tokens of an answer that one message may bring together, at least 1.
   int64_t stream_interval = 1;
 };

@@ -231,8 +231,6 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     NotOffered, InvalidFieldTest,
     ::testing::ValuesIn(std::vector<InvalidCase>{
-        {"choice_count", [](GenerateRequest& r) { r.set_choice_count(2); }},
-        {"best_of", [](GenerateRequest& r) { r.set_best_of(2); }},
         {"beam_width", [](GenerateRequest& r) { r.set_beam_width(4); }},
         {"constraint", [](GenerateRequest& r) { r.mutable_constraint()->set_regex("a+"); }},
         {"reasoning", [](GenerateRequest& r) { r.mutable_reasoning()->set_enabled(true); }},

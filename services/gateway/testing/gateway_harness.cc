@@ -1,6 +1,8 @@
 #include "services/gateway/testing/gateway_harness.h"
 
 #include <chrono>
+#include <cstdint>
+#include <set>
 #include <utility>
 
 #include "gtest/gtest.h"
@@ -73,12 +75,17 @@ Received GatewayHarness::Generate(const gateway::v1::GenerateRequest& request,
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
   const auto stream = stub_->Generate(&context, request);
   gateway::v1::GenerateResponse message;
+  std::set<int32_t> finished_choices;
   while (stream->Read(&message)) {
     EXPECT_EQ(message.sequence_number(), static_cast<int64_t>(received.messages.size()))
         << "numbered without a gap";
-    EXPECT_FALSE(received.finished.has_usage()) << "nothing follows the final message";
+    EXPECT_EQ(finished_choices.count(message.choice_index()), 0)
+        << "nothing follows the final message of choice " << message.choice_index();
     received.text += message.delta().text();
-    if (message.has_finished()) received.finished = message.finished();
+    if (message.has_finished()) {
+      received.finished = message.finished();
+      finished_choices.insert(message.choice_index());
+    }
     received.messages.push_back(message);
   }
   received.status = FromGrpcStatus(stream->Finish());

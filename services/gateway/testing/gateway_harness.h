@@ -29,7 +29,7 @@ struct Received {
   absl::Status status;
   std::string text;  // Of all deltas.
   std::vector<gateway::v1::GenerateResponse> messages;
-  // The final message; empty if none came.
+  // The final message, the last one of several choices; empty if none came.
   gateway::v1::Finished finished;
 };
 

@@ -1,0 +1,152 @@
+#include "services/gateway/choices/choice_group.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+#include "model/base/status_macros.h"
+
+namespace phyllo {
+namespace {
+
+using gateway::v1::GenerateResponse;
+
+// Lets one choice at a time send. Thread-safe.
+class SharedSink {
+ public:
+  explicit SharedSink(ResponseSink& sink) : sink_(sink) {}
+
+  absl::Status Send(GenerateResponse message) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::MutexLock lock(&mutex_);
+    return sink_.Send(std::move(message));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  ResponseSink& sink_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Numbers the messages of one choice; with `hold` it keeps them. Thread-compatible.
+class ChoiceSink final : public ResponseSink {
+ public:
+  ChoiceSink(SharedSink& sink, int32_t index, bool hold)
+      : sink_(sink), index_(index), hold_(hold) {}
+
+  absl::Status Send(GenerateResponse message) override {
+    // The prompt is computed once.
+    if (message.has_prefill_progress() && index_ > 0) return absl::OkStatus();
+    message.set_choice_index(index_);
+    if (!hold_ || message.has_prefill_progress()) return sink_.Send(std::move(message));
+    held_.push_back(std::move(message));
+    return absl::OkStatus();
+  }
+
+  std::vector<GenerateResponse>& held() { return held_; }
+
+ private:
+  SharedSink& sink_;
+  const int32_t index_;
+  const bool hold_;
+  std::vector<GenerateResponse> held_;
+};
+
+// Thread-compatible; RunOne is called on the threads of the choices.
+class ChoiceGroup {
+ public:
+  ChoiceGroup(const ChoiceParts& parts, ResponseSink& sink, const GenerationTrace& trace)
+      : request_(parts.request), sink_(sink) {
+    for (int32_t i = 0; i < request_.run_count; ++i) {
+      sinks_.push_back(std::make_unique<ChoiceSink>(sink_, i, request_.best_of()));
+      runs_.push_back(std::make_unique<ChoiceRun>(parts, i, trace, *sinks_.back()));
+    }
+  }
+
+  absl::Status Run() {
+    std::vector<std::thread> threads;
+    RunOne(0, [&] {
+      for (size_t i = 1; i < runs_.size(); ++i)
+        threads.emplace_back([this, i] { RunOne(i, [] {}); });
+    });
+    for (std::thread& thread : threads) thread.join();
+    const absl::MutexLock lock(&mutex_);
+    return error_;
+  }
+
+  absl::Status SendBest() {
+    std::vector<size_t> order(runs_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return runs_[a]->mean_logprob() > runs_[b]->mean_logprob();
+    });
+    int64_t discarded_token_count = 0;
+    for (size_t rank = request_.choice_count; rank < order.size(); ++rank)
+      discarded_token_count += runs_[order[rank]]->trace().generated_token_count;
+    // The first run alone was asked for the log-probabilities of the prompt.
+    gateway::v1::Finished& first = *sinks_[0]->held().back().mutable_finished();
+    gateway::v1::Finished& best = *sinks_[order[0]]->held().back().mutable_finished();
+    if (&first != &best) best.mutable_prompt_logprobs()->Swap(first.mutable_prompt_logprobs());
+    // Usage counts what was generated, returned or not.
+    best.mutable_usage()->set_generated_token_count(best.usage().generated_token_count() +
+                                                    discarded_token_count);
+    for (int32_t rank = 0; rank < request_.choice_count; ++rank) {
+      for (GenerateResponse& message : sinks_[order[rank]]->held()) {
+        message.set_choice_index(rank);
+        PHYLLO_RETURN_IF_ERROR(sink_.Send(std::move(message)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // All choices together, as one.
+  void AddTo(GenerationTrace& trace) const {
+    trace.finish_reason = runs_[0]->trace().finish_reason;
+    for (const auto& run : runs_) {
+      const GenerationTrace& one = run->trace();
+      trace.generated_token_count += one.generated_token_count;
+      trace.embed_time += one.embed_time;
+      if (!one.time_to_first_token.has_value()) continue;
+      trace.time_to_first_token = std::min(
+          trace.time_to_first_token.value_or(*one.time_to_first_token), *one.time_to_first_token);
+      trace.time_to_last_token = std::max(
+          trace.time_to_last_token.value_or(*one.time_to_last_token), *one.time_to_last_token);
+    }
+  }
+
+ private:
+  void RunOne(size_t index, absl::FunctionRef<void()> on_prompt_done) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::Status status = runs_[index]->Run(on_prompt_done);
+    if (status.ok()) return;
+    {
+      const absl::MutexLock lock(&mutex_);
+      if (!error_.ok()) return;
+      error_ = std::move(status);
+    }
+    for (const auto& run : runs_) run->Cancel();
+  }
+
+  const GenerationRequest& request_;
+  SharedSink sink_;
+  std::vector<std::unique_ptr<ChoiceSink>> sinks_;
+  std::vector<std::unique_ptr<ChoiceRun>> runs_;
+  absl::Mutex mutex_;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);  // the first: what failed later failed by it
+};
+
+}  // namespace
+
+absl::Status RunChoices(const ChoiceParts& parts, ResponseSink& sink, GenerationTrace& trace) {
+  ChoiceGroup group(parts, sink, trace);
+  absl::Status status = group.Run();
+  group.AddTo(trace);
+  if (status.ok() && parts.request.best_of()) status = group.SendBest();
+  return status;
+}
+
+}  // namespace phyllo
