@@ -61,7 +61,7 @@ class HeadGoldenTest : public ::testing::TestWithParam<const char*> {
   // What tests/golden/table.py makes docs/goldens.md of.
   void TearDown() override {
     if (worst_bound_ == 0) return;
-    RecordProperty("golden", std::filesystem::path(g_directory).filename().string());
+    RecordProperty("golden", g_directory);
     RecordProperty("precision", "f32");
     RecordProperty("output_error", absl::StrCat(worst_error_));
     RecordProperty("output_bound", absl::StrCat(worst_bound_));

@@ -121,7 +121,7 @@ class ModelGoldenTest : public testing::Test {
   // What tests/golden/table.py makes docs/goldens.md of.
   void TearDown() override {
     if (runner_ == nullptr) return;
-    RecordProperty("golden", std::filesystem::path(case_.model).filename().string());
+    RecordProperty("golden", golden_->directory());
     RecordProperty("instruction_set", InstructionSetName());
     RecordProperty(absl::StrCat(measured_, "_error"), absl::StrCat(worst_error_));
     RecordProperty(absl::StrCat(measured_, "_bound"), absl::StrCat(worst_bound_));

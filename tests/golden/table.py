@@ -80,7 +80,7 @@ def model_row(name, cases, exercises):
 
 def tokenizer_row(name, cases):
     columns = ('encoded', 'decoded', 'prefixes', 'chats')
-    if all(skipped for _, skipped in cases):
+    if cases and all(skipped for _, skipped in cases):
         return [f'`{name}`'] + [NOT_RUN] * len(columns)
     return [f'`{name}`'] + [total(cases, what + '_matched', what) or NONE for what in columns]
 
@@ -136,11 +136,13 @@ def generate(golden_dir, keep_results):
         name = target.split(':')[1][:-len('_test')]
         golden = {p['golden'] for p, _ in cases if 'golden' in p}
         instruction_sets |= {p['instruction_set'] for p, _ in cases if 'instruction_set' in p}
-        if '/tokenizers:' in target and not target.endswith(':goldens_page_test'):
-            tokenizers.append(tokenizer_row(name, cases))
+        if '/tokenizers:' in target:
+            row = tokenizer_row(name, cases)
+            tokenizers += [row] if set(row[1:]) != {NONE} else []  # tests of something else
         elif golden:
-            with open(f'tests/golden/data/models/{golden.pop()}/golden.json', encoding='utf-8') as file:
-                models.append(model_row(name, cases, json.load(file)['exercises']))
+            folder = golden.pop()
+            with open(folder + '/golden.json', encoding='utf-8') as file:
+                models.append(model_row(name, cases, json.load(file).get('exercises', os.path.basename(folder))))
     os.makedirs(os.path.dirname(PAGE), exist_ok=True)
     with open(PAGE, 'w', encoding='utf-8') as file:
         file.write(page_of(models, tokenizers, ', '.join(sorted(instruction_sets)) or 'unknown'))
