@@ -18,10 +18,14 @@
 
 namespace phyllo {
 
-absl::StatusOr<std::unique_ptr<RunningServices>> RunningServices::Start(const ServiceFlags& flags) {
+absl::StatusOr<std::unique_ptr<RunningServices>> RunningServices::Start(
+    const ServiceFlags& flags, const std::string& model_folder) {
   LocalServicesOptions options;
   PHYLLO_ASSIGN_OR_RETURN(options.binaries, FindServiceBinaries());
-  PHYLLO_ASSIGN_OR_RETURN(options.model_folder, FindDemoModel());
+  options.model_folder = model_folder;
+  if (model_folder.empty()) {
+    PHYLLO_ASSIGN_OR_RETURN(options.model_folder, FindDemoModel());
+  }
   options.flags = flags;
   options.flags[static_cast<int>(ServiceKind::kTransformer)].push_back("--precision=f32");
   options.gateway_address = "127.0.0.1:0";

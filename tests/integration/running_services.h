@@ -1,4 +1,4 @@
-// The four real binaries with the demo model, for tests.
+// The four real binaries with the demo model, or another, for tests.
 #ifndef PHYLLO_TESTS_INTEGRATION_RUNNING_SERVICES_H_
 #define PHYLLO_TESTS_INTEGRATION_RUNNING_SERVICES_H_
 
@@ -30,8 +30,9 @@ struct Answer {
 // were. Thread-safe but for Kill.
 class RunningServices {
  public:
-  // Returns when all are SERVING.
-  static absl::StatusOr<std::unique_ptr<RunningServices>> Start(const ServiceFlags& flags = {});
+  // Returns when all are SERVING. Of the demo model, unless `model_folder` names another.
+  static absl::StatusOr<std::unique_ptr<RunningServices>> Start(
+      const ServiceFlags& flags = {}, const std::string& model_folder = "");
 
   gateway::v1::GatewayService::Stub& stub() { return *stub_; }
   const std::string& gateway_address() const { return services_->address(ServiceKind::kGateway); }
