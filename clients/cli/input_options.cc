@@ -1,6 +1,7 @@
 // The commands that read texts and give numbers: embed, classify, score.
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -70,7 +71,7 @@ void CommandParser::AddEmbed() {
   Command& command = Add("embed", kEmbedHelp);
   const auto options = std::make_shared<EmbedOptions>();
   const auto pooling = std::make_shared<std::string>();
-  const auto dimensions = std::make_shared<int32_t>(0);
+  const auto dimensions = std::make_shared<std::optional<int32_t>>();
   AddWords(command, 1 << 20);
   AddTarget(command, options->target);
   AddInput(command, options->input);
@@ -90,7 +91,7 @@ void CommandParser::AddEmbed() {
     PHYLLO_RETURN_IF_ERROR(FinishInput("embed", command.raw, options->input));
     PHYLLO_RETURN_IF_ERROR(FinishTarget(command.raw, options->target));
     PHYLLO_RETURN_IF_ERROR(ParsePooling(*pooling, options->request));
-    if (*dimensions != 0) options->request.set_dimensions(*dimensions);
+    if (dimensions->has_value()) options->request.set_dimensions(**dimensions);
     return *options;
   };
 }

@@ -54,6 +54,12 @@ TEST(InputOptionsTest, EmbedTakesParameters) {
   EXPECT_TRUE(embed.input.json);
 }
 
+TEST(InputOptionsTest, EmbedLeavesTheRangeOfDimensionsToTheGateway) {
+  const auto embed = Parse<EmbedOptions>({"embed", "--dimensions", "0", "x"});
+  EXPECT_TRUE(embed.request.has_dimensions());
+  EXPECT_EQ(embed.request.dimensions(), 0);
+}
+
 TEST(InputOptionsTest, InputIsOfOneKind) {
   ExpectError({"embed"}, "exactly one of TEXT");
   ExpectError({"classify", "--file", "f", "x"}, "exactly one of TEXT");
