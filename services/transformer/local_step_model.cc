@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/config/recompute_length.h"
 #include "model/gguf/model_files.h"
 #include "model/heads/pooling_config.h"
 #include "model/kv_cache/layer_groups.h"
@@ -108,7 +109,8 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
                    .max_positions = model->transformer_->max_positions(),
                    .page_size = options.page_size,
                    .head = model->description_.head,
-                   .num_labels = model->description_.num_labels};
+                   .num_labels = model->description_.num_labels,
+                   .recompute_length = RecomputeLength(model->config_)};
   model->row_numbers_.resize(options.max_rows);
   std::iota(model->row_numbers_.begin(), model->row_numbers_.end(), 0);
   PHYLLO_ASSIGN_OR_RETURN(model->sizes_.default_pooling, ReadFolderPooling(options.model_folder));

@@ -26,18 +26,8 @@ absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(StepModel& model, EngineOptions options) {
-  const StepModelSizes& sizes = model.sizes();
-  PHYLLO_RETURN_IF_ERROR(ValidateEngineOptions(options, sizes));
-  const int64_t cache_tokens = LongestSequence(model);
-  SequenceLimits limits = {
-      .vocab_size = sizes.vocab_size,
-      .max_sequence_length = std::min(
-          {sizes.max_positions, cache_tokens, options.max_sequence_length.value_or(cache_tokens)}),
-      .eos_token_ids = options.eos_token_ids};
-  if (limits.max_sequence_length < 2) {
-    return absl::InvalidArgumentError(absl::StrCat("the KV cache has room for ", cache_tokens,
-                                                   " tokens, a sequence needs at least 2"));
-  }
+  PHYLLO_RETURN_IF_ERROR(ValidateEngineOptions(options, model.sizes()));
+  PHYLLO_ASSIGN_OR_RETURN(SequenceLimits limits, LimitsOf(model, options));
   return std::unique_ptr<Engine>(new Engine(model, std::move(options), std::move(limits)));
 }
 
@@ -338,6 +328,8 @@ void Engine::AfterStep(size_t index, const absl::Status& step_status, absl::Time
     Fail(sequence, sequence.step_status);
   } else if (const std::optional<FinishReason> reason = sequence.Finished()) {
     Finish(sequence, *reason);
+  } else if (sequence.MustRecompute()) {
+    prefixes_.Recompute(sequence);
   } else if (sequence.computed_count < sequence.prompt_count()) {
     sequence.outbox->SetPrefillProgress({sequence.computed_count, sequence.prompt_count()});
   }

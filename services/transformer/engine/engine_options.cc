@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
+#include "services/transformer/engine/scheduling/page_pools.h"
 
 namespace phyllo {
 namespace {
@@ -35,6 +36,22 @@ absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModel
       CheckOption("max_encoding_elements", options.max_encoding_elements, 1, kUnlimited));
   return options.now != nullptr ? absl::OkStatus()
                                 : absl::InvalidArgumentError("the engine needs a clock");
+}
+
+absl::StatusOr<SequenceLimits> LimitsOf(const StepModel& model, const EngineOptions& options) {
+  const StepModelSizes& sizes = model.sizes();
+  const int64_t cache_tokens = LongestSequence(model);
+  SequenceLimits limits = {
+      .vocab_size = sizes.vocab_size,
+      .max_sequence_length = std::min(
+          {sizes.max_positions, cache_tokens, options.max_sequence_length.value_or(cache_tokens)}),
+      .eos_token_ids = options.eos_token_ids,
+      .recompute_length = sizes.recompute_length};
+  if (limits.max_sequence_length < 2) {
+    return absl::InvalidArgumentError(absl::StrCat("the KV cache has room for ", cache_tokens,
+                                                   " tokens, a sequence needs at least 2"));
+  }
+  return limits;
 }
 
 int64_t UnreadEntriesFor(const SequenceRequest& request, const EngineOptions& options) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "services/transformer/engine/prefix/prefix_counts.h"
 #include "services/transformer/engine/sequence.h"
@@ -53,6 +54,10 @@ struct EngineOptions {
 
 // INVALID_ARGUMENT naming the option that is out of range, its value and the range.
 absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModelSizes& sizes);
+
+// What the model, its cache and the options admit of a sequence. INVALID_ARGUMENT if the cache is
+// too small for any.
+absl::StatusOr<SequenceLimits> LimitsOf(const StepModel& model, const EngineOptions& options);
 
 // The entries that the outbox of such a request may hold. A scoring goes on only as far as its
 // reader sends rows, at most two chunks ahead: what they bring must fit, however many

@@ -116,6 +116,8 @@ Sequence::Sequence(SequenceId sequence_id, SequenceRequest sequence_request,
   history.AddPrompt(request.prompt_token_ids);
   token_ids.reserve(std::min(limits.max_sequence_length, prompt_count() + request.max_new_tokens));
   for (const int32_t token_id : request.generated_token_ids) Append(token_id);
+  rope_length = prompt_count();
+  if (MustRecompute()) rope_length = *limits_.recompute_length;
 }
 
 SequenceSnapshot Sequence::Snapshot() const {
@@ -144,6 +146,7 @@ SequenceSnapshot Sequence::Snapshot() const {
 
 int64_t Sequence::tokens_to_compute() const {
   if (request.encoding) return prompt_count();
+  if (HasOutgrownRope() && !MustRecompute()) return prompt_count() - 1;
   // The last prompt token is scored from the row before it; its own row is only needed to generate.
   return request.max_new_tokens > 0 ? static_cast<int64_t>(token_ids.size()) : prompt_count() - 1;
 }
@@ -179,7 +182,27 @@ void Sequence::Append(int32_t token_id) {
   history.AddGenerated(token_id);
 }
 
+bool Sequence::HasOutgrownRope() const {
+  return limits_.recompute_length && rope_length < *limits_.recompute_length &&
+         static_cast<int64_t>(token_ids.size()) >= *limits_.recompute_length;
+}
+
+bool Sequence::MustRecompute() const {
+  return HasOutgrownRope() && next_scored_index >= prompt_count();
+}
+
+void Sequence::Recompute() {
+  LosePages();
+  rope_length = *limits_.recompute_length;
+}
+
 void Sequence::Preempt() {
+  LosePages();
+  running = false;
+  ++preemption_count;
+}
+
+void Sequence::LosePages() {
   pages.Clear();
   match = {};
   cached_count = 0;
@@ -187,8 +210,6 @@ void Sequence::Preempt() {
   rows_asked_time.reset();
   if (pooler) pooler->Restart();
   computed_count = 0;
-  running = false;
-  ++preemption_count;
 }
 
 SequenceResult Sequence::MakeResult() const {

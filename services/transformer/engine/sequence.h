@@ -67,6 +67,7 @@ struct SequenceLimits {
   int64_t vocab_size = 0;           // v
   int64_t max_sequence_length = 0;  // prompt and output together
   std::vector<int32_t> eos_token_ids;
+  std::optional<int64_t> recompute_length = std::nullopt;  // as in StepModelSizes
 };
 
 // INVALID_ARGUMENT naming the field, its value and its range; OK otherwise.
@@ -98,6 +99,12 @@ class Sequence {
   std::optional<FinishReason> Finished() const;
   // Appends a sampled token.
   void Append(int32_t token_id);
+  // Whether it has grown to the length at which the model wants all keys computed anew. Not before
+  // the prompt is scored: its scores are those of the prompt's own length.
+  bool MustRecompute() const;
+  // Gives all pages back and forgets what they held; it keeps its place in the batch and computes
+  // all its tokens once more, with rope_length of now.
+  void Recompute();
   // Gives all pages back and forgets what they held.
   void Preempt();
   // The counts and times so far; status and reason are left to the caller.
@@ -113,6 +120,8 @@ class Sequence {
   SequencePages pages;
   bool running = false;
   bool finished = false;
+  // StepSlice::prompt_length: that of the prompt, or the length at which it was computed anew.
+  int64_t rope_length = 0;
   int64_t computed_count = 0;     // tokens whose keys and values are in `pages`
   int64_t next_scored_index = 0;  // prompt tokens below it are scored, or not to be
   // Of an encoding: takes the rows as they are computed. The result, once it is complete.
@@ -143,6 +152,10 @@ class Sequence {
   }
 
  private:
+  // Is longer than its keys are rotated for.
+  bool HasOutgrownRope() const;
+  void LosePages();
+
   const SequenceLimits& limits_;
 };
 

@@ -39,7 +39,7 @@ absl::Status StepBatch::Add(Sequence& sequence, int64_t row_count) {
   slices_.push_back({.row_begin = row_count_,
                      .row_count = row_count,
                      .first_position = first,
-                     .prompt_length = sequence.prompt_count(),
+                     .prompt_length = sequence.rope_length,
                      .pages = &sequence.pages});
   for (int64_t position = first; position < end; ++position) {
     const bool scored =

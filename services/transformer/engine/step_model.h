@@ -3,6 +3,7 @@
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_STEP_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -26,6 +27,8 @@ struct StepModelSizes {
   HeadKind head = HeadKind::kLmHead;         // what stands behind the final norm
   int64_t num_labels = 0;                    // outputs of the head if it is kLabels
   Pooling default_pooling = Pooling::kLast;  // how the model's makers pool its hidden states
+  // Tokens at which a sequence is computed anew (model/config/recompute_length.h); absent: never.
+  std::optional<int64_t> recompute_length = std::nullopt;
 };
 
 // Implemented by LocalStepModel over a checkpoint and by FakeStepModel in tests. Thread-compatible:

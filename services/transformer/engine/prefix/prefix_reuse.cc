@@ -29,7 +29,7 @@ bool PrefixReuse::Uses(const Sequence& sequence) const {
 }
 
 int64_t PrefixReuse::StorablePositions(const Sequence& sequence, int64_t position_count) const {
-  return std::min(position_count, model_.ReusablePositions(sequence.prompt_count()));
+  return std::min(position_count, model_.ReusablePositions(sequence.rope_length));
 }
 
 int64_t PrefixReuse::Limit(const Sequence& sequence) const {

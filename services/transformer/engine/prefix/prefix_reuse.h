@@ -43,6 +43,12 @@ class PrefixReuse {
     sequence.Preempt();
   }
 
+  // Takes all pages of a sequence that goes on in its place with keys computed anew.
+  void Recompute(Sequence& sequence) {
+    Release(sequence, /*discard=*/false);
+    sequence.Recompute();
+  }
+
   // Counts what a sequence found that begins.
   void CountStart(Sequence& sequence);
   // What was counted since the last call.
