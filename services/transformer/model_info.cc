@@ -1,6 +1,8 @@
 #include "services/transformer/model_info.h"
 
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
@@ -117,6 +119,15 @@ common::v1::SamplingParameters DefaultSampling(const GenerationConfig& config) {
   if (config.min_p) sampling.set_min_p(static_cast<float>(*config.min_p));
   if (config.repetition_penalty)
     sampling.set_repetition_penalty(static_cast<float>(*config.repetition_penalty));
+  // The reference takes 0 as off, and for typical_p 1 as well.
+  if (config.typical_p.value_or(0.0) > 0.0)
+    sampling.set_typical_p(static_cast<float>(*config.typical_p));
+  if (config.no_repeat_ngram_size.value_or(0) > 0)
+    sampling.set_no_repeat_ngram_size(static_cast<int32_t>(*config.no_repeat_ngram_size));
+  for (const std::vector<int64_t>& ids : config.banned_token_sequences)
+    sampling.add_banned_token_sequences()->mutable_token_ids()->Assign(ids.begin(), ids.end());
+  for (const auto& [id, bias] : config.logit_bias)
+    (*sampling.mutable_logit_bias())[static_cast<int32_t>(id)] = static_cast<float>(bias);
   return sampling;
 }
 

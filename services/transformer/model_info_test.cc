@@ -28,6 +28,29 @@ TEST(DefaultSamplingTest, CarriesTheFilesValues) {
   EXPECT_FALSE(sampling.has_min_p());
 }
 
+TEST(DefaultSamplingTest, CarriesWhatForbidsAndFavoursTokens) {
+  GenerationConfig config;
+  config.typical_p = 0.75;
+  config.no_repeat_ngram_size = 3;
+  config.banned_token_sequences = {{7, 8}, {9}};
+  config.logit_bias = {{5, -1.5}};
+  const common::v1::SamplingParameters sampling = DefaultSampling(config);
+  EXPECT_EQ(sampling.typical_p(), 0.75f);
+  EXPECT_EQ(sampling.no_repeat_ngram_size(), 3);
+  ASSERT_EQ(sampling.banned_token_sequences_size(), 2);
+  EXPECT_EQ(sampling.banned_token_sequences(0).token_ids_size(), 2);
+  EXPECT_EQ(sampling.banned_token_sequences(0).token_ids(1), 8);
+  EXPECT_EQ(sampling.banned_token_sequences(1).token_ids(0), 9);
+  EXPECT_EQ(sampling.logit_bias().at(5), -1.5f);
+}
+
+TEST(DefaultSamplingTest, IsOffAtZero) {
+  GenerationConfig config;
+  config.typical_p = 0.0;
+  config.no_repeat_ngram_size = 0;
+  EXPECT_EQ(DefaultSampling(config).ByteSizeLong(), 0u);
+}
+
 TEST(DefaultSamplingTest, IsGreedyWithoutSamplingAndUnlimitedAtTopKZero) {
   GenerationConfig config;
   config.do_sample = false;
