@@ -65,6 +65,51 @@ TEST_F(IntegrationTest, ReproducesSampledAnswerFromReturnedSeed) {
   EXPECT_EQ(services_->Generate(request).token_ids, first.token_ids);
 }
 
+// A prompt of its own: what another test has left in the prefix cache must not be found here.
+TEST_F(IntegrationTest, ChoicesShareThePromptAndAreThoseOfSmallerRequests) {
+  constexpr int64_t kPageSize = 64;  // the transformer's default
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "Kite " + std::to_string(i) + " flies over the sea. ";
+  std::vector<int32_t> prompt = services_->Tokenize(text);
+  ASSERT_GE(prompt.size(), 3 * kPageSize);
+  prompt.resize(3 * kPageSize);
+  GenerateRequest request = GreedyRequest(prompt, 24);
+  request.mutable_sampling()->set_temperature(1);
+  request.mutable_sampling()->set_seed(7);
+
+  std::vector<std::vector<std::vector<int32_t>>> answers;  // by request, by choice
+  for (const int choice_count : {3, 1, 2}) {
+    request.set_choice_count(choice_count);
+    gateway::v1::GenerateUnaryRequest unary;
+    *unary.mutable_request() = request;
+    gateway::v1::GenerateUnaryResponse response;
+    grpc::ClientContext context;
+    PHYLLO_ASSERT_OK(FromGrpcStatus(services_->stub().GenerateUnary(&context, unary, &response)));
+    ASSERT_EQ(response.choices_size(), choice_count);
+    answers.emplace_back();
+    for (const gateway::v1::Choice& choice : response.choices()) {
+      answers.back().emplace_back(choice.answer().token_ids().begin(),
+                                  choice.answer().token_ids().end());
+      EXPECT_EQ(answers.back().back().size(), 24u);
+    }
+    // The first computes the whole pages, the others find all but that of the last token.
+    const auto cached = [&](int k) {
+      return response.choices(k).finished().usage().cached_prompt_token_count();
+    };
+    if (choice_count == 3) {
+      EXPECT_LT(cached(0), kPageSize);
+    }
+    for (int k = 1; k < choice_count; ++k) EXPECT_GE(cached(k), 2 * kPageSize) << "choice " << k;
+  }
+  const std::vector<std::vector<int32_t>>& three = answers[0];
+  EXPECT_NE(three[0], three[1]);
+  EXPECT_NE(three[1], three[2]);
+  EXPECT_NE(three[0], three[2]);
+  EXPECT_EQ(answers[1][0], three[0]);
+  EXPECT_EQ(answers[2][0], three[0]);
+  EXPECT_EQ(answers[2][1], three[1]);
+}
+
 TEST_F(IntegrationTest, StopsAtSequenceThatSpansTokens) {
   // From the middle of one token to the middle of another that is not its neighbour.
   const std::string& text = golden_[0].output_text;
