@@ -144,7 +144,8 @@ TEST_F(GenerationOptionsTest, AnswersNeedsFromGivenRows) {
       stream.Write(need);
       transformer::v1::GenerateRequest rows;
       stream.Read(&rows);
-      const float values[] = {10.0f + first, 11.0f + first};
+      const float row = 10.0f * static_cast<float>(first + 1);
+      const float values[] = {row, row + 1, row + 2, row + 10, row + 11, row + 12};
       const std::string expected(reinterpret_cast<const char*>(values), sizeof(values));
       if (rows.hidden_states().rows().data() != expected ||
           rows.hidden_states().first_position() != first)
@@ -159,8 +160,8 @@ TEST_F(GenerationOptionsTest, AnswersNeedsFromGivenRows) {
   common::v1::Tensor& rows = *request.mutable_hidden_states();
   rows.set_data_type(common::v1::DATA_TYPE_F32);
   rows.add_shape(3);
-  rows.add_shape(1);
-  const float values[] = {10, 11, 12};
+  rows.add_shape(kFakeHiddenSize);
+  const float values[] = {10, 11, 12, 20, 21, 22, 30, 31, 32};
   rows.set_data(values, sizeof(values));
   const Received received = gateway_.Generate(request);
   PHYLLO_ASSERT_OK(received.status);
