@@ -13,6 +13,8 @@
 #include "grpcpp/client_context.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
+#include "model/config/decoder_description.h"
+#include "model/config/model_config.h"
 #include "services/common/channel.h"
 #include "services/common/server.h"
 #include "services/common/status_bridge.h"
