@@ -105,7 +105,10 @@ int Nibble256(const uint8_t* q4, int i) {
   return i % 64 < 32 ? byte & 15 : byte >> 4;
 }
 
-void DequantizeQ4K(const uint8_t* block, float* dst) {
+// What Q4_K and Q5_K share: eight runs of 32 elements, each with a scale and a minimum of its own.
+// integer(i) is element i before them.
+template <typename Integer>
+void DequantizeRuns(const uint8_t* block, float* dst, Integer integer) {
   const float d = ReadF16(block);
   const float dmin = ReadF16(block + 2);
   for (int j = 0; j < 8; ++j) {
@@ -113,22 +116,19 @@ void DequantizeQ4K(const uint8_t* block, float* dst) {
     const float scale = d * of.scale;
     const float minimum = dmin * of.minimum;
     for (int i = 32 * j; i < 32 * (j + 1); ++i)
-      dst[i] = scale * static_cast<float>(Nibble256(block + 16, i)) - minimum;
+      dst[i] = scale * static_cast<float>(integer(i)) - minimum;
   }
 }
 
+void DequantizeQ4K(const uint8_t* block, float* dst) {
+  DequantizeRuns(block, dst, [block](int i) { return Nibble256(block + 16, i); });
+}
+
 void DequantizeQ5K(const uint8_t* block, float* dst) {
-  const float d = ReadF16(block);
-  const float dmin = ReadF16(block + 2);
-  for (int j = 0; j < 8; ++j) {
-    const ScaleAndMinimum of = Q4KScale(block + 4, j);
-    const float scale = d * of.scale;
-    const float minimum = dmin * of.minimum;
-    for (int i = 32 * j; i < 32 * (j + 1); ++i) {
-      const int high = block[16 + i % 32] >> j & 1;
-      dst[i] = scale * static_cast<float>(Nibble256(block + 48, i) | high << 4) - minimum;
-    }
-  }
+  DequantizeRuns(block, dst, [block](int i) {
+    const int high = block[16 + i % 32] >> (i / 32) & 1;
+    return Nibble256(block + 48, i) | high << 4;
+  });
 }
 
 void DequantizeQ6K(const uint8_t* block, float* dst) {
