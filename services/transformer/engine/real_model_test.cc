@@ -56,6 +56,14 @@ class RealModelTest : public ::testing::TestWithParam<std::string> {
     return request;
   }
 
+  // All requests, in order, in the engine of `driver`.
+  static std::vector<FakeClient*> AddRequests(EngineDriver& driver, const LocalStepModel& model) {
+    std::vector<FakeClient*> clients;
+    for (int i = 0; i < kRequestCount; ++i)
+      clients.push_back(&driver.Add(Request(i, model.sizes().vocab_size)));
+    return clients;
+  }
+
   // The tokens of every request when it runs alone.
   static std::vector<std::vector<int32_t>> RunAlone() {
     const std::unique_ptr<LocalStepModel> model = Load(1024);
@@ -77,9 +85,7 @@ TEST_P(RealModelTest, CancelStopsOneSequenceAndLeavesTheOthersTheirTokens) {
   const std::unique_ptr<LocalStepModel> model = Load(1024);
   ASSERT_NE(model, nullptr);
   EngineDriver driver(*model, {.max_prefill_rows = 16});
-  std::vector<FakeClient*> clients;
-  for (int i = 0; i < kRequestCount; ++i)
-    clients.push_back(&driver.Add(Request(i, model->sizes().vocab_size)));
+  const std::vector<FakeClient*> clients = AddRequests(driver, *model);
   // One in the middle of its prompt, one in the middle of its answer.
   driver.Step();
   driver.Step();
@@ -104,9 +110,7 @@ TEST_P(RealModelTest, PreemptedSequencesGoOnWithTheSameTokens) {
   const std::unique_ptr<LocalStepModel> model = Load(112);
   ASSERT_NE(model, nullptr);
   EngineDriver driver(*model, {.max_prefill_rows = 16});
-  std::vector<FakeClient*> clients;
-  for (int i = 0; i < kRequestCount; ++i)
-    clients.push_back(&driver.Add(Request(i, model->sizes().vocab_size)));
+  const std::vector<FakeClient*> clients = AddRequests(driver, *model);
   driver.Drive();
   EXPECT_GT(driver.engine().stats().preemption_count, 0);
   for (int i = 0; i < kRequestCount; ++i) EXPECT_EQ(clients[i]->token_ids(), want[i]) << i;
@@ -118,9 +122,7 @@ TEST_P(RealModelTest, CancelOfAPreemptedSequenceLeavesTheOthersTheirTokens) {
   const std::unique_ptr<LocalStepModel> model = Load(112);
   ASSERT_NE(model, nullptr);
   EngineDriver driver(*model, {.max_prefill_rows = 16});
-  std::vector<FakeClient*> clients;
-  for (int i = 0; i < kRequestCount; ++i)
-    clients.push_back(&driver.Add(Request(i, model->sizes().vocab_size)));
+  const std::vector<FakeClient*> clients = AddRequests(driver, *model);
   while (driver.engine().stats().preemption_count == 0) ASSERT_TRUE(driver.Step());
   // The last in order of service is the one that lost its pages, or has none yet.
   driver.engine().Cancel(clients[kRequestCount - 1]->id);
