@@ -8,31 +8,59 @@
 
 namespace phyllo {
 
-// The type both operands of a matrix product have; products and sums are always accumulated in f32.
+// How the weights of a matrix product are stored. Sums are accumulated in f32, of the quantised
+// ones in int32, where they are exact.
 enum class Precision {
-  kF32,   // float
-  kBf16,  // bfloat16, as the upper 16 bits of a float
+  kF32,   // float; the input, too
+  kBf16,  // bfloat16, the upper 16 bits of a float; the input, too
+  kInt8,  // a signed byte and one scale per output feature; the input is of bytes with a scale per
+          // row
+  kInt4,  // 4 bits, an integer multiplier per group of 32 inputs, one scale per output feature; the
+          // input is that of kInt8
 };
 
-// Bytes of one operand element: 4 or 2.
-constexpr int64_t BytesPerElement(Precision precision) {
-  return precision == Precision::kF32 ? 4 : 2;
+// The precision in which a product with such weights reads its input: kF32, kBf16 or kInt8.
+constexpr Precision InputPrecision(Precision weights) {
+  return weights == Precision::kInt4 ? Precision::kInt8 : weights;
 }
 
+// Bytes of one element of an input. Requires a precision that inputs have.
+constexpr int64_t BytesPerElement(Precision input) {
+  switch (input) {
+    case Precision::kF32:
+      return 4;
+    case Precision::kBf16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+// Bytes behind the elements of a row that hold its scale: in kInt8 one cache line.
+constexpr int64_t RowScaleBytes(Precision input) { return input == Precision::kInt8 ? 64 : 0; }
+
 // The row stride, in elements, of the input of a matrix product over k elements: k rounded up to
-// whole cache lines, and one line more where rows would otherwise start a multiple of 4096 bytes
-// apart and fall into the same cache set.
-constexpr int64_t LinearInputStride(int64_t k, Precision precision) {
-  const int64_t padded = (k + 31) / 32 * 32;
-  return padded * BytesPerElement(precision) % 4096 == 0 ? padded + 32 : padded;
+// whole cache lines, room for the row's scale, and one line more where rows would otherwise start a
+// multiple of 4096 bytes apart and fall into the same cache set.
+constexpr int64_t LinearInputStride(int64_t k, Precision input) {
+  const int64_t granule = input == Precision::kInt8 ? 64 : 32;
+  const int64_t padded = (k + granule - 1) / granule * granule + RowScaleBytes(input);
+  return padded * BytesPerElement(input) % 4096 == 0 ? padded + granule : padded;
 }
 
 // Borrowed rows that are (or become) the input of a matrix product: [rows, cols] in `precision`,
 // row-major with stride == LinearInputStride(cols, precision). Elements of a row from cols to the
 // stride are zero: whoever writes a row writes them too. A value type that owns nothing; base
 // address 64-byte aligned.
+//
+// kInt8: the element of value x is the byte round(x / scale) + kInt8Zero, round() in [-127, 127]
+// and to nearest even, scale = (largest |x| of the row) / 127, 0 for a row of zeros. Bytes from
+// cols to the last cache line of the stride are kInt8Zero; that line begins with the scale, a
+// float.
 struct LinearInput {
-  Precision precision = Precision::kF32;
+  static constexpr int kInt8Zero = 128;  // the byte of 0, so that bytes are unsigned
+
+  Precision precision = Precision::kF32;  // one that inputs have
   void* data = nullptr;
   int64_t rows = 0;
   int64_t cols = 0;
@@ -44,6 +72,13 @@ struct LinearInput {
   MatrixView<float> AsF32() const { return {static_cast<float*>(data), rows, cols, stride()}; }
   MatrixView<uint16_t> AsBf16() const {
     return {static_cast<uint16_t*>(data), rows, cols, stride()};
+  }
+
+  // The bytes of kInt8. Requires that precision.
+  MatrixView<uint8_t> AsInt8() const { return {static_cast<uint8_t*>(data), rows, cols, stride()}; }
+  // The scale of a row. Requires kInt8.
+  float& RowScale(int64_t row) const {
+    return *reinterpret_cast<float*>(AsInt8().Row(row) + stride() - RowScaleBytes(precision));
   }
 
   // Rows [begin, begin + count). Requires 0 <= begin, begin + count <= rows.
