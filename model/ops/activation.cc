@@ -8,26 +8,26 @@
 
 namespace phyllo {
 
-void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> x,
+void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> x,
               const LinearInput& out) {
   PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols);
   const auto activate =
       kernels.table().activate[static_cast<int>(kind)][PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < x.rows; ++i) {
-    activate(x.Row(i), nullptr, x.cols, RowOf(out, i));
-    ZeroPadding(out, i);
+    const float scale = activate(x.Row(i), nullptr, x.cols, RowOf(out, i));
+    FinishRow(out, i, scale);
   }
 }
 
-void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> gate,
+void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> gate,
                    MatrixView<const float> up, const LinearInput& out) {
   PHYLLO_CHECK(out.rows == gate.rows && out.cols == gate.cols && up.rows == gate.rows &&
                up.cols == gate.cols);
   const auto activate =
       kernels.table().activate[static_cast<int>(kind)][PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < gate.rows; ++i) {
-    activate(gate.Row(i), up.Row(i), gate.cols, RowOf(out, i));
-    ZeroPadding(out, i);
+    const float scale = activate(gate.Row(i), up.Row(i), gate.cols, RowOf(out, i));
+    FinishRow(out, i, scale);
   }
 }
 
@@ -48,8 +48,8 @@ void RoundRows(const SimdKernels& kernels, MatrixView<const float> x, const Line
   PHYLLO_CHECK(out.rows == x.rows && out.cols == x.cols);
   const auto round = kernels.table().round[PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < x.rows; ++i) {
-    round(x.Row(i), x.cols, RowOf(out, i));
-    ZeroPadding(out, i);
+    const float scale = round(x.Row(i), x.cols, RowOf(out, i));
+    FinishRow(out, i, scale);
   }
 }
 

@@ -17,17 +17,19 @@ enum class ActivationKind {
   kRelu,      // max(x, 0)
 };
 
-// All functions here are element-wise, allocate nothing and are thread-safe for disjoint rows of
-// the output. A NaN stays a NaN.
+// All functions here work element by element (but for the scale of a row in kInt8), allocate
+// nothing and are thread-safe for disjoint rows of what they write. A NaN stays a NaN, in kInt8 the
+// scale of its row.
 
-// out[i, j] = act(x[i, j]); x [n, f] f32, out [n, f] in its precision with zeroed padding.
-void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> x,
+// out[i, j] = act(x[i, j]); x [n, f] f32, out [n, f] in its precision with its padding. If that is
+// kInt8, x becomes the results in f32.
+void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> x,
               const LinearInput& out);
 
 // The gated form (Shazeer 2020, "GLU variants"): out[i, j] = act(gate[i, j]) * up[i, j]; gate, up
 // [n, f] f32 (columns of one fused product may be given as two views), out [n, f] in its precision
-// with zeroed padding.
-void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<const float> gate,
+// with its padding. If that is kInt8, gate becomes the results in f32.
+void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> gate,
                    MatrixView<const float> up, const LinearInput& out);
 
 // y[i, j] += factor * x[i, j], the product rounded before it is added; x, y [n, d].
@@ -38,8 +40,8 @@ void AddScaledRows(const SimdKernels& kernels, float factor, MatrixView<const fl
 // Requires divisor != 0, cap >= 0.
 void SoftCapRows(const SimdKernels& kernels, float divisor, float cap, MatrixView<float> x);
 
-// out[i, j] = x[i, j] rounded to out's precision (bf16: to nearest even, NaN stays NaN), padding
-// zeroed; x, out [n, d].
+// out[i, j] = x[i, j] rounded to out's precision (bf16: to nearest even, NaN stays NaN; kInt8: see
+// LinearInput), and its padding; x, out [n, d].
 void RoundRows(const SimdKernels& kernels, MatrixView<const float> x, const LinearInput& out);
 
 }  // namespace phyllo

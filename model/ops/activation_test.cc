@@ -16,7 +16,7 @@ namespace {
 constexpr ActivationKind kKinds[] = {ActivationKind::kSilu, ActivationKind::kGelu,
                                      ActivationKind::kGeluTanh, ActivationKind::kRelu};
 
-MatrixView<const float> OneRow(const std::vector<float>& x) {
+MatrixView<float> OneRow(std::vector<float>& x) {
   const auto cols = static_cast<int64_t>(x.size());
   return {x.data(), 1, cols, cols};
 }
@@ -31,7 +31,7 @@ std::vector<float> Grid() {
 }
 
 TEST(ActivateTest, MatchesReferenceOverTheWholeRange) {
-  const std::vector<float> x = Grid();
+  std::vector<float> x = Grid();
   for (SimdLevel level : SupportedSimdLevels()) {
     for (ActivationKind kind : kKinds) {
       LinearInputBuffer out(1, static_cast<int64_t>(x.size()), Precision::kF32);
@@ -48,7 +48,7 @@ TEST(ActivateTest, MatchesReferenceOverTheWholeRange) {
 }
 
 TEST(ActivateTest, KeepsNan) {
-  const std::vector<float> x = {std::numeric_limits<float>::quiet_NaN(), 1.0f};
+  std::vector<float> x = {std::numeric_limits<float>::quiet_NaN(), 1.0f};
   for (ActivationKind kind : kKinds) {
     LinearInputBuffer out(1, 2, Precision::kBf16);
     Activate(SimdKernels::ForThisCpu(), kind, OneRow(x), out.view());
@@ -59,8 +59,8 @@ TEST(ActivateTest, KeepsNan) {
 
 TEST(ActivateGatedTest, MultipliesByUpAndZeroesThePadding) {
   constexpr int64_t kRows = 3, kCols = 77;
-  const std::vector<float> fused = RandomFloats(kRows * 2 * kCols, 1, 3.0f);
-  const MatrixView<const float> gate_up{fused.data(), kRows, 2 * kCols, 2 * kCols};
+  std::vector<float> fused = RandomFloats(kRows * 2 * kCols, 1, 3.0f);
+  const MatrixView<float> gate_up{fused.data(), kRows, 2 * kCols, 2 * kCols};
   for (ActivationKind kind : kKinds) {
     for (Precision precision : {Precision::kF32, Precision::kBf16}) {
       LinearInputBuffer out(kRows, kCols, precision);
@@ -73,7 +73,7 @@ TEST(ActivateGatedTest, MultipliesByUpAndZeroesThePadding) {
           const double tolerance = precision == Precision::kF32 ? 2e-6 : 0x1p-8;
           ASSERT_NEAR(out.At(i, j), expected, tolerance * std::abs(expected) + 1e-6);
         }
-        for (int64_t j = kCols; j < out.view().stride(); ++j) ASSERT_EQ(out.At(i, j), 0.0f);
+        for (int64_t j = kCols; j < out.padded_cols(); ++j) ASSERT_EQ(out.At(i, j), 0.0f);
       }
     }
   }
@@ -81,15 +81,41 @@ TEST(ActivateGatedTest, MultipliesByUpAndZeroesThePadding) {
 
 TEST(ActivateGatedTest, GivesTheSameBitsWithBothInstructionSets) {
   if (SupportedSimdLevels().size() < 2) GTEST_SKIP() << "this CPU has no AVX-512";
-  const std::vector<float> gate = Grid();
-  const std::vector<float> up = RandomFloats(static_cast<int64_t>(gate.size()), 2);
+  const std::vector<float> grid = Grid();
+  const auto n = static_cast<int64_t>(grid.size());
+  std::vector<float> up = RandomFloats(n, 2);
   for (ActivationKind kind : kKinds) {
-    for (Precision precision : {Precision::kF32, Precision::kBf16}) {
-      LinearInputBuffer v3(1, static_cast<int64_t>(gate.size()), precision),
-          v4(1, static_cast<int64_t>(gate.size()), precision);
+    for (Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
+      LinearInputBuffer v3(1, n, precision), v4(1, n, precision);
+      std::vector<float> gate = grid, same_gate = grid;
       ActivateGated(SimdKernels(SimdLevel::kX86V3), kind, OneRow(gate), OneRow(up), v3.view());
-      ActivateGated(SimdKernels(SimdLevel::kX86V4), kind, OneRow(gate), OneRow(up), v4.view());
+      ActivateGated(SimdKernels(SimdLevel::kX86V4), kind, OneRow(same_gate), OneRow(up), v4.view());
       EXPECT_EQ(v3.bytes(), v4.bytes()) << static_cast<int>(kind);
+    }
+  }
+}
+
+// Bytes are those of the results in f32, whose correctness is tested above.
+TEST(ActivateGatedTest, WritesTheResultsInF32AsBytes) {
+  for (SimdLevel level : SupportedSimdLevels()) {
+    for (const int64_t cols : {1, 63, 64, 77, 4033}) {
+      const std::vector<float> gate = RandomFloats(2 * cols, 6, 3.0f);
+      const std::vector<float> up = RandomFloats(2 * cols, 7);
+      for (ActivationKind kind : kKinds) {
+        LinearInputBuffer wide(2, cols, Precision::kF32), gated(2, cols, Precision::kInt8),
+            plain(2, cols, Precision::kInt8);
+        std::vector<float> x = gate;
+        const MatrixView<float> rows{x.data(), 2, cols, cols};
+        ActivateGated(SimdKernels(level), kind, rows, {up.data(), 2, cols, cols}, wide.view());
+        ActivateGated(SimdKernels(level), kind, rows, {up.data(), 2, cols, cols}, gated.view());
+        for (int64_t i = 0; i < 2; ++i)
+          ExpectRowOfBytes(gated.view(), i, wide.view().AsF32().Row(i));
+        x = gate;
+        Activate(SimdKernels(level), kind, rows, wide.view());
+        Activate(SimdKernels(level), kind, rows, plain.view());
+        for (int64_t i = 0; i < 2; ++i)
+          ExpectRowOfBytes(plain.view(), i, wide.view().AsF32().Row(i));
+      }
     }
   }
 }
@@ -147,6 +173,33 @@ TEST(RoundRowsTest, RoundsAsTheScalarConversionDoes) {
     RoundRows(SimdKernels(level), OneRow(x), out.view());
     for (size_t i = 0; i < x.size(); ++i)
       EXPECT_EQ(out.view().AsBf16().Row(0)[i], FloatToBf16(x[i])) << x[i];
+  }
+}
+
+TEST(RoundRowsTest, QuantisesEachRowByItself) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const int64_t cols : {1, 7, 16, 63, 64, 65, 100, 896, 4032}) {
+    // Random; halves of a step, which go to even; zeros; too small; just not; infinite; NaN.
+    std::vector<float> x = RandomFloats(7 * cols, 8, 30.0f);
+    const auto row = [&](int64_t i) { return x.begin() + i * cols; };
+    for (int64_t j = 0; j < cols; ++j) row(1)[j] = static_cast<float>(j % 255 - 127) + 0.5f;
+    row(1)[0] = -127.0f;
+    std::fill_n(row(2), cols, -0.0f);
+    std::fill_n(row(3), cols, 0x1.8p-120f);
+    for (int64_t j = 0; j < cols; ++j) row(4)[j] = 0x1p-119f / static_cast<float>(j + 1);
+    row(5)[cols - 1] = -kInfinity;
+    row(6)[cols / 2] = -kNan;
+    for (SimdLevel level : SupportedSimdLevels()) {
+      LinearInputBuffer out(7, cols, Precision::kInt8);
+      RoundRows(SimdKernels(level), {x.data(), 7, cols, cols}, out.view());
+      for (int64_t i = 0; i < 7; ++i) ExpectRowOfBytes(out.view(), i, &x[i * cols]);
+      EXPECT_EQ(out.view().RowScale(2), 0.0f);
+      EXPECT_EQ(out.view().RowScale(3), 0.0f);
+      EXPECT_GT(out.view().RowScale(4), 0.0f);
+      EXPECT_TRUE(std::isnan(out.view().RowScale(5)));
+      EXPECT_TRUE(std::isnan(out.view().RowScale(6)));
+    }
   }
 }
 

@@ -1,12 +1,14 @@
 // Invariants: the query rows of a (slice, kv head) are numbered r = token * group + head in group,
 // in one list; a task is kMaxRows of them. Tasks are numbered slice by slice
 // (scratch.task_begin()), and within a slice from the last rows, which see most keys, to the first,
-// so that the long tasks start early. What a task computes does not depend on its number.
+// so that the long tasks start early. What a task computes does not depend on its number. A task
+// reads q and writes q or out at its own rows and heads only.
 #include "model/ops/attention.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -62,7 +64,7 @@ bool PagesSuffice(absl::Span<const SequenceSlice> slices, int64_t page_size) {
 struct Job {
   const SimdKernelTable& table;
   const AttentionSpec& spec;
-  MatrixView<const float> q;
+  MatrixView<float> q;
   const KvLayer& layer;
   const LinearInput& out;
 
@@ -76,6 +78,19 @@ struct Task {
   int64_t first;
   int64_t count;
 };
+
+// Puts the result x [hd] of a query row and head into its place: in out, or in q if out is of
+// bytes.
+void WriteOut(const Job& job, int64_t row, int64_t head, const float* x) {
+  const int64_t hd = job.layer.layout.head_dim;
+  if (job.out.precision == Precision::kInt8) {
+    std::memcpy(job.q.Row(row) + head * hd, x, static_cast<size_t>(hd) * sizeof(float));
+    return;
+  }
+  std::byte* const target = RowOf(job.out, row) + head * hd * BytesPerElement(job.out.precision);
+  job.table.round[PrecisionIndex(job.out.precision)](x, hd, target);
+  if (head == 0) FinishRow(job.out, row, 1.0f);
+}
 
 void RunTask(const Job& job, const Task& task, float* scratch) {
   const KvLayout& layout = job.layer.layout;
@@ -105,15 +120,29 @@ void RunTask(const Job& job, const Task& task, float* scratch) {
     job.table.scale(job.q.Row(task.slice.row_begin + token) + head * hd, job.spec.scale, hd,
                     q + r * hd);
   }
-  const int precision = PrecisionIndex(job.out.precision);
   job.table.attend_tile[PrecisionIndex(layout.precision)](tile);
   for (int64_t r = 0; r < task.count; ++r) {
     const int64_t row = task.slice.row_begin + (task.first + r) / group;
     const int64_t head = task.kv_head * group + (task.first + r) % group;
-    std::byte* const target = RowOf(job.out, row) + head * hd * BytesPerElement(job.out.precision);
-    job.table.round[precision](out + r * out_stride, hd, target);
-    if (head == 0) ZeroPadding(job.out, row);
+    WriteOut(job, row, head, out + r * out_stride);
   }
+}
+
+// The results of all rows, left in q, as the bytes of out.
+void QuantiseRows(const Job& job, ThreadPool& pool) {
+  constexpr int64_t kRowsPerTask = 8;
+  const int64_t rows = job.q.rows;
+  const auto write = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float scale = job.table.round[PrecisionIndex(Precision::kInt8)](
+          job.q.Row(i), job.q.cols, RowOf(job.out, i));
+      FinishRow(job.out, i, scale);
+    }
+  };
+  if (rows <= kRowsPerTask) return write(0, rows);
+  pool.ParallelFor(CeilDiv(rows, kRowsPerTask), [&](int64_t task, int) {
+    write(task * kRowsPerTask, std::min(rows, (task + 1) * kRowsPerTask));
+  });
 }
 
 }  // namespace
@@ -169,7 +198,7 @@ void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<c
   });
 }
 
-void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<const float> q,
+void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<float> q,
             absl::Span<const SequenceSlice> slices, const KvLayer& layer, const LinearInput& out,
             ThreadPool& pool, AttentionScratch& scratch) {
   const int64_t kv_heads = layer.layout.num_key_value_heads;
@@ -196,6 +225,7 @@ void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<co
     RunTask(job, {slices[s], index % kv_heads, first, std::min(kRows, rows - first)},
             scratch.Worker(worker));
   });
+  if (out.precision == Precision::kInt8) QuantiseRows(job, pool);
 }
 
 }  // namespace phyllo

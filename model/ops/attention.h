@@ -105,15 +105,16 @@ void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<c
 // (Vaswani et al. 2017, eq. 1, with the online softmax of Milakov and Gimelshein 2018): for the
 // query at position p of head a, kv head a / (h / kv), with a sliding window w (else w = p + 1)
 //   out = sum_{p - w < t <= p} softmax_t(cap(scale * q . k_t)) v_t.
-// q [m, h * hd] f32, out [m, h * hd] in its precision with zeroed padding. The keys and values of
-// all these positions must have been written (WriteKv of this step included); other slots are never
-// read into a result, whatever they hold.
+// q [m, h * hd] f32, out [m, h * hd] in its precision with its padding. If that is kInt8, q becomes
+// the results in f32: a row's heads are the work of several tasks, and its scale that of all. The
+// keys and values of all these positions must have been written (WriteKv of this step included);
+// other slots are never read into a result, whatever they hold.
 //
 // Determinism: an output row depends on its query and on the keys and values it sees only. Pages
 // are cut from position 0 on and visited in order, with one running maximum and sum; rows of a tile
 // only share loads. So chunks, batches, threads and page ids do not change a bit. Allocates
 // nothing.
-void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<const float> q,
+void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<float> q,
             absl::Span<const SequenceSlice> slices, const KvLayer& layer, const LinearInput& out,
             ThreadPool& pool, AttentionScratch& scratch);
 

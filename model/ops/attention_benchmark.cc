@@ -57,8 +57,7 @@ void RunAttend(benchmark::State& state, const Shape& shape, Precision precision,
                                                          static_cast<size_t>(pages_each))});
   }
   const int64_t m = sequences * rows, cols = shape.h * shape.hd;
-  const MatrixView<const float> q{arena.AllocateSpan<float>(m * cols).value().data(), m, cols,
-                                  cols};
+  const MatrixView<float> q{arena.AllocateSpan<float>(m * cols).value().data(), m, cols, cols};
   const LinearInput out{precision,
                         arena.Allocate(LinearInput::BytesFor(m, cols, precision)).value(), m, cols};
   const SimdKernels kernels = SimdKernels::ForThisCpu();

@@ -126,8 +126,10 @@ class Runner {
     return Attention(sequence.q().SubRows(begin, rows), {&slice, 1}, precision);
   }
 
-  std::string Attention(MatrixView<const float> q, absl::Span<const SequenceSlice> slices,
+  std::string Attention(MatrixView<const float> queries, absl::Span<const SequenceSlice> slices,
                         Precision precision) {
+    std::vector<float> copy(queries.data, queries.data + queries.rows * queries.stride);
+    const MatrixView<float> q{copy.data(), queries.rows, queries.cols, queries.stride};
     LinearInput out{precision,
                     arena_.Allocate(LinearInput::BytesFor(q.rows, q.cols, precision)).value(),
                     q.rows, q.cols};
@@ -255,6 +257,25 @@ TEST_P(AttentionTest, RoundsTheOutputToBf16) {
         reinterpret_cast<const uint16_t*>(narrow.data()) + i * narrow_stride;
     for (int64_t j = 0; j < narrow_stride; ++j)
       ASSERT_EQ(narrow_row[j], j < cols ? FloatToBf16(wide_row[j]) : 0) << i << ", " << j;
+  }
+}
+
+TEST_P(AttentionTest, WritesTheResultsInF32AsBytes) {
+  const Shape& shape = GetParam();
+  Sequence sequence(shape, 20, 12);
+  const int64_t cols = shape.h * shape.hd;
+  for (const int64_t chunk : {1, 20}) {
+    Runner wide_runner(shape), runner(shape, SimdKernels::ForThisCpu(), 2);
+    for (int64_t begin = 0; begin < 20; begin += chunk) {
+      const std::string wide = wide_runner.Step(sequence, begin, begin + chunk);
+      std::string bytes = runner.Step(sequence, begin, begin + chunk, Precision::kInt8);
+      const LinearInput out{Precision::kInt8, bytes.data(), chunk, cols};
+      for (int64_t i = 0; i < chunk; ++i) {
+        ExpectRowOfBytes(out, i,
+                         reinterpret_cast<const float*>(wide.data()) +
+                             i * LinearInputStride(cols, Precision::kF32));
+      }
+    }
   }
 }
 

@@ -16,8 +16,8 @@ void RmsNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<c
                static_cast<int64_t>(weight.size()) == x.cols);
   const auto norm = kernels.table().rms_norm[PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < x.rows; ++i) {
-    norm(x.Row(i), weight.data(), eps, x.cols, RowOf(out, i));
-    ZeroPadding(out, i);
+    const float scale = norm(x.Row(i), weight.data(), eps, x.cols, RowOf(out, i));
+    FinishRow(out, i, scale);
   }
 }
 
@@ -37,8 +37,9 @@ void LayerNorm(const SimdKernels& kernels, MatrixView<const float> x,
   PHYLLO_CHECK(bias.empty() || bias.size() == weight.size());
   const auto norm = kernels.table().layer_norm[PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < x.rows; ++i) {
-    norm(x.Row(i), weight.data(), bias.empty() ? nullptr : bias.data(), eps, x.cols, RowOf(out, i));
-    ZeroPadding(out, i);
+    const float scale = norm(x.Row(i), weight.data(), bias.empty() ? nullptr : bias.data(), eps,
+                             x.cols, RowOf(out, i));
+    FinishRow(out, i, scale);
   }
 }
 

@@ -15,7 +15,7 @@ namespace phyllo {
 
 // Root mean square normalization (Zhang and Sennrich 2019, eq. 4; transformers LlamaRMSNorm):
 //   out[i, j] = x[i, j] / sqrt(mean_j(x[i, j]^2) + eps) * weight[j]
-// x [n, d] f32, weight [d], out [n, d] in its precision with zeroed padding. `weight` is multiplied
+// x [n, d] f32, weight [d], out [n, d] in its precision with its padding. `weight` is multiplied
 // after the division, all in f32.
 void RmsNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<const float> weight,
              float eps, const LinearInput& out);
@@ -26,7 +26,7 @@ void RmsNorm(const SimdKernels& kernels, MatrixView<const float> x, absl::Span<c
 
 // Layer normalization (Ba et al. 2016; torch.nn.LayerNorm): out = (x - mean) / sqrt(variance + eps)
 // * weight + bias, the variance being the biased one. x [n, d] f32, weight [d], bias [d] or empty
-// for none, out [n, d] with zeroed padding.
+// for none, out [n, d] in its precision with its padding.
 void LayerNorm(const SimdKernels& kernels, MatrixView<const float> x,
                absl::Span<const float> weight, absl::Span<const float> bias, float eps,
                const LinearInput& out);

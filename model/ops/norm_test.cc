@@ -1,5 +1,6 @@
 #include "model/ops/norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -22,6 +23,8 @@ MatrixView<const float> Dense(const std::vector<float>& values, int64_t rows) {
   return {values.data(), rows, cols, cols};
 }
 
+constexpr Precision kInputs[] = {Precision::kF32, Precision::kBf16, Precision::kInt8};
+
 // Relative to the value for f32 (a dozen roundings), to the spacing of bf16 for bf16; absolute
 // where a bias cancels it.
 double Tolerance(Precision precision, double expected) {
@@ -41,7 +44,7 @@ void ExpectRow(const LinearInputBuffer& out, int64_t i, const std::vector<double
   }
 }
 
-TEST(RmsNormTest, MatchesReferenceInBothPrecisions) {
+TEST(RmsNormTest, MatchesReferenceInF32AndBf16) {
   for (SimdLevel level : SupportedSimdLevels()) {
     for (Precision precision : {Precision::kF32, Precision::kBf16}) {
       for (int64_t d : kWidths) {
@@ -53,6 +56,26 @@ TEST(RmsNormTest, MatchesReferenceInBothPrecisions) {
                     ReferenceRmsNorm(Widen(&x[static_cast<size_t>(i * d)], d),
                                      Widen(weight.data(), d), kEps));
       }
+    }
+  }
+}
+
+// Bytes are those of the results in f32, whose correctness is tested above.
+TEST(NormTest, WritesTheResultsInF32AsBytes) {
+  for (SimdLevel level : SupportedSimdLevels()) {
+    for (int64_t d : kWidths) {
+      std::vector<float> x = RandomFloats(kRows * d, 14), weight = RandomFloats(d, 15),
+                         bias = RandomFloats(d, 16);
+      std::fill_n(x.begin() + d, d, 0.0f);
+      LinearInputBuffer wide(kRows, d, Precision::kF32), out(kRows, d, Precision::kInt8);
+      RmsNorm(SimdKernels(level), Dense(x, kRows), weight, kEps, wide.view());
+      RmsNorm(SimdKernels(level), Dense(x, kRows), weight, kEps, out.view());
+      for (int64_t i = 0; i < kRows; ++i)
+        ExpectRowOfBytes(out.view(), i, wide.view().AsF32().Row(i));
+      LayerNorm(SimdKernels(level), Dense(x, kRows), weight, bias, kEps, wide.view());
+      LayerNorm(SimdKernels(level), Dense(x, kRows), weight, bias, kEps, out.view());
+      for (int64_t i = 0; i < kRows; ++i)
+        ExpectRowOfBytes(out.view(), i, wide.view().AsF32().Row(i));
     }
   }
 }
@@ -73,15 +96,17 @@ TEST(RmsNormTest, WorksInPlace) {
 TEST(RmsNormTest, KeepsANanInItsRow) {
   std::vector<float> x = RandomFloats(2 * 40, 5);
   x[7] = std::numeric_limits<float>::quiet_NaN();
-  LinearInputBuffer out(2, 40, Precision::kBf16);
-  RmsNorm(SimdKernels::ForThisCpu(), Dense(x, 2), std::vector<float>(40, 1.0f), kEps, out.view());
-  for (int64_t j = 0; j < 40; ++j) {
-    EXPECT_TRUE(std::isnan(out.At(0, j)));
-    EXPECT_TRUE(std::isfinite(out.At(1, j)));
+  for (Precision precision : kInputs) {
+    LinearInputBuffer out(2, 40, precision);
+    RmsNorm(SimdKernels::ForThisCpu(), Dense(x, 2), std::vector<float>(40, 1.0f), kEps, out.view());
+    for (int64_t j = 0; j < 40; ++j) {
+      EXPECT_TRUE(std::isnan(out.At(0, j)));
+      EXPECT_TRUE(std::isfinite(out.At(1, j)));
+    }
   }
 }
 
-TEST(LayerNormTest, MatchesReferenceInBothPrecisions) {
+TEST(LayerNormTest, MatchesReferenceInF32AndBf16) {
   for (SimdLevel level : SupportedSimdLevels()) {
     for (Precision precision : {Precision::kF32, Precision::kBf16}) {
       for (int64_t d : kWidths) {
@@ -129,7 +154,7 @@ TEST(NormTest, GivesTheSameBitsWithBothInstructionSets) {
   for (int64_t d : kWidths) {
     const std::vector<float> x = RandomFloats(kRows * d, 11), weight = RandomFloats(d, 12),
                              bias = RandomFloats(d, 13);
-    for (Precision precision : {Precision::kF32, Precision::kBf16}) {
+    for (Precision precision : kInputs) {
       LinearInputBuffer rms3(kRows, d, precision), rms4(kRows, d, precision),
           layer3(kRows, d, precision), layer4(kRows, d, precision);
       RmsNorm(SimdKernels(SimdLevel::kX86V3), Dense(x, kRows), weight, kEps, rms3.view());

@@ -58,22 +58,53 @@ inline float MaxOf(const float* x, int64_t n) {
   return ReduceMax(max);
 }
 
+// The scale of a row of bytes: its largest magnitude / 127. 0, as of a row of zeros, where that
+// would be subnormal, because its reciprocal could be infinite; NaN if a value is not finite.
+inline float ScaleOf(Vec largest) {
+  const float max = AnyNan(largest) ? kInfinity : ReduceMax(largest);
+  if (!(max < kInfinity)) return __builtin_nanf("");
+  return max < 0x1p-119f ? 0.0f : max / 127.0f;
+}
+
+// Calls value(i, count), the elements [i, i + count) of a row, for the whole row of n, writes them
+// as T and returns the row's scale. Lanes behind the end of the row may hold anything. Into bytes
+// each element is asked for twice.
+template <typename T, typename Value>
+inline float WriteRow(int64_t n, void* out, Value value) {
+  T* const row = static_cast<T*>(out);
+  float scale = 1.0f;
+  Vec factor = Set(1.0f);
+  if constexpr (sizeof(T) == 1) {
+    Vec largest = Zero();
+    ForEachChunk(n, [&](int64_t i, int64_t count) {
+      largest = MaxMagnitude(largest, SelectPrefix(value(i, count), Zero(), count));
+    });
+    scale = ScaleOf(largest);
+    factor = Set(scale > 0.0f ? 1.0f / scale : 0.0f);
+  }
+  ForEachChunk(n, [&](int64_t i, int64_t count) {
+    Vec a = value(i, count);
+    if constexpr (sizeof(T) == 1) a = Mul(a, factor);
+    StoreChunk(row + i, a, count);
+  });
+  return scale;
+}
+
 template <typename T>
-void RmsNorm(const float* x, const float* weight, float eps, int64_t d, void* out) {
+float RmsNorm(const float* x, const float* weight, float eps, int64_t d, void* out) {
   const float sum = SumChunks(d, [&](int64_t i, int64_t count, Vec so_far) {
     const Vec a = LoadChunk(x + i, count);
     return MulAdd(a, a, so_far);
   });
   const Vec scale = Set(1.0f / __builtin_sqrtf(sum / static_cast<float>(d) + eps));
-  ForEachChunk(d, [&](int64_t i, int64_t count) {
-    StoreChunk(static_cast<T*>(out) + i,
-               Mul(Mul(LoadChunk(x + i, count), scale), LoadChunk(weight + i, count)), count);
+  return WriteRow<T>(d, out, [&](int64_t i, int64_t count) {
+    return Mul(Mul(LoadChunk(x + i, count), scale), LoadChunk(weight + i, count));
   });
 }
 
 template <typename T>
-void LayerNorm(const float* x, const float* weight, const float* bias, float eps, int64_t d,
-               void* out) {
+float LayerNorm(const float* x, const float* weight, const float* bias, float eps, int64_t d,
+                void* out) {
   const float sum = SumChunks(d, [&](int64_t i, int64_t count, Vec so_far) {
     return Add(so_far, LoadChunk(x + i, count));
   });
@@ -83,11 +114,10 @@ void LayerNorm(const float* x, const float* weight, const float* bias, float eps
     return MulAdd(a, a, so_far);
   });
   const Vec scale = Set(1.0f / __builtin_sqrtf(squares / static_cast<float>(d) + eps));
-  ForEachChunk(d, [&](int64_t i, int64_t count) {
+  return WriteRow<T>(d, out, [&](int64_t i, int64_t count) {
     const Vec normal = Mul(Sub(LoadChunk(x + i, count), mean), scale);
     const Vec shift = bias == nullptr ? Zero() : LoadChunk(bias + i, count);
-    StoreChunk(static_cast<T*>(out) + i, MulAdd(normal, LoadChunk(weight + i, count), shift),
-               count);
+    return MulAdd(normal, LoadChunk(weight + i, count), shift);
   });
 }
 
@@ -137,13 +167,24 @@ struct Relu {
   static Vec Apply(Vec x) { return SelectLess(x, Zero(), Zero(), x); }
 };
 
+template <typename T>
+float Round(const float* x, int64_t n, void* out) {
+  return WriteRow<T>(n, out, [&](int64_t i, int64_t count) { return LoadChunk(x + i, count); });
+}
+
 template <typename Function, typename T>
-void Activate(const float* x, const float* up, int64_t n, void* out) {
-  ForEachChunk(n, [&](int64_t i, int64_t count) {
-    Vec y = Function::Apply(LoadChunk(x + i, count));
-    if (up != nullptr) y = Mul(y, LoadChunk(up + i, count));
-    StoreChunk(static_cast<T*>(out) + i, y, count);
+float Activate(float* x, const float* up, int64_t n, void* out) {
+  return WriteRow<T>(n, out, [&](int64_t i, int64_t count) {
+    const Vec y = Function::Apply(LoadChunk(x + i, count));
+    return up == nullptr ? y : Mul(y, LoadChunk(up + i, count));
   });
+}
+
+// The results wait in x for the scale of the row, which is cheaper than to compute them twice.
+template <typename Function>
+float ActivateToBytes(float* x, const float* up, int64_t n, void* out) {
+  Activate<Function, float>(x, up, n, x);
+  return Round<uint8_t>(x, n, out);
 }
 
 void AddScaled(const float* x, float factor, int64_t n, float* y) {
@@ -160,13 +201,6 @@ void SoftCapRow(const float* x, float divisor, float cap, int64_t n, float* out)
   ForEachChunk(n, [&](int64_t i, int64_t count) {
     const Vec quotient = Div(LoadChunk(x + i, count), d);
     StoreChunk(out + i, cap > 0.0f ? SoftCap(quotient, c) : quotient, count);
-  });
-}
-
-template <typename T>
-void Round(const float* x, int64_t n, void* out) {
-  ForEachChunk(n, [&](int64_t i, int64_t count) {
-    StoreChunk(static_cast<T*>(out) + i, LoadChunk(x + i, count), count);
   });
 }
 
@@ -238,16 +272,17 @@ void ExpRow(const float* x, int64_t n, float* out) {
 }  // namespace
 
 const SimdKernelTable kTable = {
-    .rms_norm = {RmsNorm<float>, RmsNorm<uint16_t>},
-    .layer_norm = {LayerNorm<float>, LayerNorm<uint16_t>},
+    .rms_norm = {RmsNorm<float>, RmsNorm<uint16_t>, RmsNorm<uint8_t>},
+    .layer_norm = {LayerNorm<float>, LayerNorm<uint16_t>, LayerNorm<uint8_t>},
     .rope = {Rope, RopeInterleaved},
-    .activate = {{Activate<Silu, float>, Activate<Silu, uint16_t>},
-                 {Activate<Gelu, float>, Activate<Gelu, uint16_t>},
-                 {Activate<GeluTanh, float>, Activate<GeluTanh, uint16_t>},
-                 {Activate<Relu, float>, Activate<Relu, uint16_t>}},
+    .activate = {{Activate<Silu, float>, Activate<Silu, uint16_t>, ActivateToBytes<Silu>},
+                 {Activate<Gelu, float>, Activate<Gelu, uint16_t>, ActivateToBytes<Gelu>},
+                 {Activate<GeluTanh, float>, Activate<GeluTanh, uint16_t>,
+                  ActivateToBytes<GeluTanh>},
+                 {Activate<Relu, float>, Activate<Relu, uint16_t>, ActivateToBytes<Relu>}},
     .add_scaled = AddScaled,
     .soft_cap = SoftCapRow,
-    .round = {Round<float>, Round<uint16_t>},
+    .round = {Round<float>, Round<uint16_t>, Round<uint8_t>},
     .softmax = Softmax,
     .log_sum_exp = LogSumExp,
     .subtract = Subtract,

@@ -4,8 +4,8 @@
 // The entry points of the kernels of one instruction set. Private to model/ops; raw pointers only,
 // because this header is compiled with several instruction sets and must bring no inline code that
 // the linker could merge. See norm.h, rope.h, activation.h, softmax.h and attention.h for the
-// formulas. Arrays of two are indexed by the type of the output (of K and V in attend_tile): 0 f32,
-// 1 bf16.
+// formulas. Arrays over types are indexed by Precision: that of the output (of K and V in
+// attend_tile). Kernels that write a row of some type return its scale, which is 1 but for bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,21 +35,22 @@ struct AttentionTile {
 
 struct SimdKernelTable {
   // x, weight [d]; out [d].
-  void (*rms_norm[2])(const float* x, const float* weight, float eps, int64_t d, void* out);
+  float (*rms_norm[3])(const float* x, const float* weight, float eps, int64_t d, void* out);
   // bias may be null.
-  void (*layer_norm[2])(const float* x, const float* weight, const float* bias, float eps,
-                        int64_t d, void* out);
+  float (*layer_norm[3])(const float* x, const float* weight, const float* bias, float eps,
+                         int64_t d, void* out);
   // By RopePairs. x [heads, head_dim]; cos, sin [half].
   void (*rope[2])(float* x, int64_t heads, int64_t head_dim, int64_t half, const float* cos,
                   const float* sin);
-  // By ActivationKind; up may be null (then 1). x, up, out [n].
-  void (*activate[4][2])(const float* x, const float* up, int64_t n, void* out);
+  // By ActivationKind; up may be null (then 1). x, up, out [n]. Into bytes, x becomes the result
+  // in f32.
+  float (*activate[4][3])(float* x, const float* up, int64_t n, void* out);
   // y [n] += factor * x [n].
   void (*add_scaled)(const float* x, float factor, int64_t n, float* y);
   // out [n] = cap * tanh(x [n] / divisor / cap), without the tanh if cap is 0.
   void (*soft_cap)(const float* x, float divisor, float cap, int64_t n, float* out);
   // out [n] = x [n] rounded.
-  void (*round[2])(const float* x, int64_t n, void* out);
+  float (*round[3])(const float* x, int64_t n, void* out);
   void (*softmax)(const float* x, int64_t n, float* out);
   float (*log_sum_exp)(const float* x, int64_t n);
   // out [n] = x [n] - y.

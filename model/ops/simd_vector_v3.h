@@ -86,6 +86,16 @@ inline bool AnyNan(Vec a) {
                                          _mm256_cmp_ps(a.hi, a.hi, _CMP_UNORD_Q))) != 0;
 }
 
+// The larger of max and |a| by their bit patterns, max being a result of this or 0: above infinity
+// comes NaN, so that one NaN stays to the end.
+inline Vec MaxMagnitude(Vec max, Vec a) {
+  const Vec b = Abs(a);
+  return {
+      _mm256_castsi256_ps(_mm256_max_epi32(_mm256_castps_si256(max.lo), _mm256_castps_si256(b.lo))),
+      _mm256_castsi256_ps(
+          _mm256_max_epi32(_mm256_castps_si256(max.hi), _mm256_castps_si256(b.hi)))};
+}
+
 inline __m256 ScaleByPowerOfTwo(__m256 a, __m256 n) {
   const __m256i exponent = _mm256_cvtps_epi32(n);
   const __m256i half = _mm256_srai_epi32(exponent, 1);
@@ -147,6 +157,25 @@ inline Vec LoadPrefix(const uint16_t* p, int64_t count) {
 }
 inline void StorePrefix(uint16_t* p, Vec a, int64_t count) {
   uint16_t lanes[16];
+  Store(lanes, a);
+  for (int64_t i = 0; i < count; ++i) p[i] = lanes[i];
+}
+
+// To the nearest integers, ties to even, limited to signed bytes; -128 for a NaN.
+inline __m128i NarrowToBytes(Vec a) {
+  const __m256i packed = _mm256_packs_epi32(
+      _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi));  // interleaves the 128-bit halves
+  const __m256i words = _mm256_permute4x64_epi64(packed, 0xd8);
+  return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+}
+
+// Bytes with an offset in memory: 128 plus the integer. Requires integers -128 to 127.
+inline void Store(uint8_t* p, Vec a) {
+  const __m128i offset = _mm_set1_epi8(static_cast<char>(0x80));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_xor_si128(NarrowToBytes(a), offset));
+}
+inline void StorePrefix(uint8_t* p, Vec a, int64_t count) {
+  uint8_t lanes[16];
   Store(lanes, a);
   for (int64_t i = 0; i < count; ++i) p[i] = lanes[i];
 }

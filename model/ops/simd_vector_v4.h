@@ -54,6 +54,11 @@ inline Vec SelectLess(Vec a, Vec b, Vec x, Vec y) {
 }
 inline bool AnyNan(Vec a) { return _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q) != 0; }
 
+inline Vec MaxMagnitude(Vec max, Vec a) {
+  return {_mm512_castsi512_ps(
+      _mm512_max_epi32(_mm512_castps_si512(max.v), _mm512_castps_si512(Abs(a).v)))};
+}
+
 inline Vec ScaleByPowerOfTwo(Vec a, Vec n) {
   const __m512i exponent = _mm512_cvtps_epi32(n.v);
   const __m512i half = _mm512_srai_epi32(exponent, 1);
@@ -107,6 +112,18 @@ inline Vec LoadPrefix(const uint16_t* p, int64_t count) {
 }
 inline void StorePrefix(uint16_t* p, Vec a, int64_t count) {
   _mm256_mask_storeu_epi16(p, PrefixMask(count), NarrowToBf16(a));
+}
+
+inline __m128i NarrowToBytes(Vec a) { return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a.v)); }
+
+inline __m128i NarrowToOffsetBytes(Vec a) {
+  return _mm_xor_si128(NarrowToBytes(a), _mm_set1_epi8(static_cast<char>(0x80)));
+}
+inline void Store(uint8_t* p, Vec a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), NarrowToOffsetBytes(a));
+}
+inline void StorePrefix(uint8_t* p, Vec a, int64_t count) {
+  _mm_mask_storeu_epi8(p, PrefixMask(count), NarrowToOffsetBytes(a));
 }
 
 }  // namespace simd_v4

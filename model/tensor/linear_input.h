@@ -53,10 +53,11 @@ constexpr int64_t LinearInputStride(int64_t k, Precision input) {
 // stride are zero: whoever writes a row writes them too. A value type that owns nothing; base
 // address 64-byte aligned.
 //
-// kInt8: the element of value x is the byte round(x / scale) + kInt8Zero, round() in [-127, 127]
-// and to nearest even, scale = (largest |x| of the row) / 127, 0 for a row of zeros. Bytes from
-// cols to the last cache line of the stride are kInt8Zero; that line begins with the scale, a
-// float.
+// kInt8: the element of value x is the byte round(x * (1 / scale)) + kInt8Zero, round() in [-127,
+// 127] and to nearest even, scale = (largest |x| of the row) / 127. A row whose largest |x| is less
+// than 2^-119 is one of zeros: scale 0, bytes kInt8Zero. The scale of a row with a value that is
+// not finite is NaN, so that all its products are; its bytes mean nothing. Bytes from cols to the
+// last cache line of the stride are kInt8Zero; that line begins with the scale, a float.
 struct LinearInput {
   static constexpr int kInt8Zero = 128;  // the byte of 0, so that bytes are unsigned
 

@@ -75,8 +75,8 @@ void ScatterRows(const SimdKernels& kernels, MatrixView<const float> x,
   const auto round = kernels.table().round[PrecisionIndex(out.precision)];
   for (int64_t i = 0; i < x.rows; ++i) {
     const std::byte* const first = RowOf(out, slots.Row(i)[0]);
-    round(x.Row(i), x.cols, RowOf(out, slots.Row(i)[0]));
-    ZeroPadding(out, slots.Row(i)[0]);
+    const float scale = round(x.Row(i), x.cols, RowOf(out, slots.Row(i)[0]));
+    FinishRow(out, slots.Row(i)[0], scale);
     for (int64_t j = 1; j < slots.cols; ++j)
       std::memcpy(RowOf(out, slots.Row(i)[j]), first, static_cast<size_t>(out.row_bytes()));
   }

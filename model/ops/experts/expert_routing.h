@@ -40,7 +40,7 @@ void RouteRows(const SimdKernels& kernels, const RoutingRule& rule, MatrixView<f
 void GroupByExpert(absl::Span<const int32_t> experts, absl::Span<int32_t> slots,
                    absl::Span<int64_t> first_slot);
 
-// Copies row i of x to all its slots, rounded to out's precision, padding zeroed. x [n, d], slots
+// Copies row i of x to all its slots, rounded to out's precision, and its padding. x [n, d], slots
 // [n, r], out [all slots, d].
 void ScatterRows(const SimdKernels& kernels, MatrixView<const float> x,
                  MatrixView<const int32_t> slots, const LinearInput& out);

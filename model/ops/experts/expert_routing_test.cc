@@ -200,6 +200,19 @@ TEST(ScatterRowsTest, CopiesEachRowToItsSlotsRoundedAndPadded) {
   }
 }
 
+TEST(ScatterRowsTest, QuantisesEachRowForAllItsSlots) {
+  constexpr int64_t kCols = 37;
+  const std::vector<float> x = RandomFloats(2 * kCols, 7);
+  const std::vector<int32_t> slots = {3, 0, 1, 2};
+  for (const SimdLevel level : SupportedSimdLevels()) {
+    LinearInputBuffer out(4, kCols, Precision::kInt8);
+    ScatterRows(SimdKernels(level), {x.data(), 2, kCols, kCols}, {slots.data(), 2, 2, 2},
+                out.view());
+    for (const int64_t slot : {0, 3}) ExpectRowOfBytes(out.view(), slot, &x[0]);
+    for (const int64_t slot : {1, 2}) ExpectRowOfBytes(out.view(), slot, &x[kCols]);
+  }
+}
+
 TEST(CombineRowsTest, AddsTheSlotsOfARowInOrder) {
   constexpr int64_t kRows = 7, kSlots = 21, kCols = 53, kPerRow = 3;
   const std::vector<float> x = RandomFloats(kSlots * kCols, 4);

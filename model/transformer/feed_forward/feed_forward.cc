@@ -26,13 +26,14 @@ ActivationKind KindOf(Activation activation) {
   return ActivationKind::kSilu;
 }
 
-// out = act(gate) * up, the columns of gate_up being gate | up; not gated: act(gate_up).
+// out = act(gate) * up, the columns of gate_up being gate | up; not gated: act(gate_up). Leaves
+// gate_up in no defined state.
 void ActivateRows(const StepContext& step, const FeedForwardDescription& feed_forward,
-                  MatrixView<const float> gate_up, const LinearInput& out) {
+                  MatrixView<float> gate_up, const LinearInput& out) {
   const int64_t size = feed_forward.intermediate_size;
   const ActivationKind kind = KindOf(feed_forward.activation);
   ForEachRowBlock(step.pool, gate_up.rows, gate_up.cols, [&](int64_t begin, int64_t count) {
-    const MatrixView<const float> rows = gate_up.SubRows(begin, count);
+    const MatrixView<float> rows = gate_up.SubRows(begin, count);
     const LinearInput out_rows = out.SubRows(begin, count);
     if (feed_forward.gated)
       ActivateGated(step.kernels, kind, rows.SubCols(0, size), rows.SubCols(size, size), out_rows);
