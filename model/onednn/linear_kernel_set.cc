@@ -14,13 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/onednn/bf16_kernel.h"
+#include "model/onednn/integer/int8_kernel.h"
 #include "oneapi/dnnl/dnnl.h"
 #include "oneapi/dnnl/dnnl_ukernel.h"
 
 namespace phyllo {
 namespace {
 
-constexpr int64_t kInputGranule = 32;  // what a row of an AMX tile holds of bf16
 // A quarter of the smallest second-level cache there is among CPUs with AVX-512. 896 x 64 of
 // Qwen2.5-0.5B in f32 stay in one chunk.
 constexpr int64_t kChunkBytes = int64_t{256} << 10;
@@ -31,23 +31,42 @@ int64_t RoundUp(int64_t value, int64_t granule) {
 
 static_assert(Bf16Product::kPanel == kLinearPanel && Bf16Product::kMaxM == kLinearRowBlock &&
               kBf16ScratchBytes <= LinearScratch::kScratchpadBytes);
+static_assert(Int8Product::kPanel == kLinearPanel && Int8Product::kMaxM == kLinearRowBlock);
 
-// Whether this CPU multiplies bf16 (AVX512_BF16 or AMX): oneDNN has kernels for no other.
-bool OnednnHasBf16() {
-  const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-  return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+// Whether oneDNN may use all of these instructions.
+bool OnednnHas(dnnl_cpu_isa_t isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; }
+
+// What oneDNN calls the operands and the sum of a product.
+struct ProductTypes {
+  dnnl_data_type_t x, weights, sum;
+  dnnl_pack_type_t pack_type;
+  const char* name;
+};
+
+ProductTypes TypesOf(Precision input) {
+  switch (input) {
+    case Precision::kF32:
+      return {dnnl_f32, dnnl_f32, dnnl_f32, dnnl_pack_type_no_trans, "f32"};
+    case Precision::kBf16:
+      return {dnnl_bf16, dnnl_bf16, dnnl_f32, dnnl_pack_type_pack32, "bf16"};
+    default:
+      return {dnnl_u8, dnnl_s8, dnnl_s32, dnnl_pack_type_pack32, "int8"};
+  }
 }
 
-const char* PrecisionName(Precision precision) {
-  return precision == Precision::kF32 ? "f32" : "bf16";
+// Our kernel for bytes; null where the CPU has tiles (AMX), whose kernels are oneDNN's.
+Int8Kernel ChooseInt8Kernel() {
+  if (OnednnHas(dnnl_cpu_isa_avx512_core_amx)) return nullptr;
+  if (OnednnHas(dnnl_cpu_isa_avx512_core_vnni)) return MultiplyInt8Avx512Vnni;
+  if (OnednnHas(dnnl_cpu_isa_avx2_vnni)) return MultiplyInt8AvxVnni;
+  return MultiplyInt8Avx2;
 }
 
 absl::Status KernelError(dnnl_status_t status, const char* step, int64_t m, int64_t k,
                          Precision precision) {
-  const std::string what =
-      absl::StrCat("oneDNN: ", step, " failed with status ", static_cast<int>(status), " for a ",
-                   PrecisionName(precision), " kernel of ", m, " rows and ", k,
-                   " input features on ", IsaName());
+  const std::string what = absl::StrCat(
+      "oneDNN: ", step, " failed with status ", static_cast<int>(status), " for a ",
+      TypesOf(precision).name, " kernel of ", m, " rows and ", k, " input features on ", IsaName());
   return status == dnnl_unimplemented ? absl::FailedPreconditionError(what)
                                       : absl::InternalError(what);
 }
@@ -55,27 +74,35 @@ absl::Status KernelError(dnnl_status_t status, const char* step, int64_t m, int6
 }  // namespace
 
 LinearKernelSet::LinearKernelSet(int64_t in_features, Precision precision)
-    : padded_in_features_(RoundUp(in_features, kInputGranule)),
-      input_stride_(LinearInputStride(in_features, precision)),
-      precision_(precision) {}
+    : layout_(in_features, precision),
+      input_stride_(LinearInputStride(in_features, InputPrecision(precision))),
+      input_(InputPrecision(precision)) {}
 
 absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
     int64_t in_features, Precision precision) {
   std::shared_ptr<LinearKernelSet> set(new LinearKernelSet(in_features, precision));
-  if (precision == Precision::kBf16 && !OnednnHasBf16()) {
+  if (precision == Precision::kInt4) return absl::UnimplementedError("no kernels for int4");
+  const int64_t max_chunk = kChunkBytes / set->layout_.WeightBytes(1);
+  if (set->input_ == Precision::kBf16 && !OnednnHas(dnnl_cpu_isa_avx512_core_bf16)) {
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(Bf16Product::kMaxK, /*use_onednn=*/false));
+  } else if (set->input_ == Precision::kInt8 && ChooseInt8Kernel() != nullptr) {
+    set->int8_kernel_ = ChooseInt8Kernel();
+    // The narrower kernels read a chunk in slices, again and again: from the first-level cache.
+    const bool whole_rows = set->int8_kernel_ == MultiplyInt8Avx512Vnni;
+    PHYLLO_RETURN_IF_ERROR(set->AddChunks(whole_rows ? max_chunk : 512, /*use_onednn=*/false));
   } else {
-    const int64_t max_chunk = kChunkBytes / (kLinearPanel * BytesPerElement(precision));
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(max_chunk, /*use_onednn=*/true));
   }
   return set;
 }
 
 absl::Status LinearKernelSet::AddChunks(int64_t max_chunk, bool use_onednn) {
-  const int64_t num_chunks = (padded_in_features_ + max_chunk - 1) / max_chunk;
-  const int64_t chunk = RoundUp((padded_in_features_ + num_chunks - 1) / num_chunks, kInputGranule);
-  for (int64_t begin = 0; begin < padded_in_features_; begin += chunk) {
-    const int64_t size = std::min(chunk, padded_in_features_ - begin);
+  const int64_t k = layout_.padded_in_features();
+  const int64_t num_chunks = (k + max_chunk - 1) / max_chunk;
+  const int64_t chunk =
+      RoundUp((k + num_chunks - 1) / num_chunks, PanelLayout::KGranule(layout_.precision()));
+  for (int64_t begin = 0; begin < k; begin += chunk) {
+    const int64_t size = std::min(chunk, k - begin);
     if (use_onednn)
       PHYLLO_RETURN_IF_ERROR(AddChunk(begin, size));
     else
@@ -102,14 +129,14 @@ absl::Status LinearKernelSet::AddChunk(int64_t begin, int64_t size) {
 
 absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m, int64_t chunk_size,
                                                                       bool add) const {
-  const dnnl_data_type_t type = precision_ == Precision::kF32 ? dnnl_f32 : dnnl_bf16;
+  const ProductTypes types = TypesOf(input_);
   const auto error = [&](dnnl_status_t status, const char* step) {
-    return KernelError(status, step, m, chunk_size, precision_);
+    return KernelError(status, step, m, chunk_size, input_);
   };
   dnnl_brgemm* raw = nullptr;
   dnnl_status_t status =
       dnnl_brgemm_create(&raw, m, kLinearPanel, chunk_size, /*batch_size=*/1, input_stride_,
-                         kLinearPanel, kLinearPanel, type, type, dnnl_f32);
+                         kLinearPanel, kLinearPanel, types.x, types.weights, types.sum);
   Kernel kernel(raw);
   if (status != dnnl_success) return error(status, "create");
   status = dnnl_brgemm_set_add_C(kernel.get(), add ? 1 : 0);
@@ -120,11 +147,10 @@ absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m,
   dnnl_pack_type_t pack_type = dnnl_pack_type_undef;
   status = dnnl_brgemm_get_B_pack_type(kernel.get(), &pack_type);
   if (status != dnnl_success) return error(status, "get_B_pack_type");
-  if (pack_type !=
-      (precision_ == Precision::kF32 ? dnnl_pack_type_no_trans : dnnl_pack_type_pack32)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("oneDNN wants weights in layout ", static_cast<int>(pack_type), " for ",
-                     PrecisionName(precision_), " on ", IsaName()));
+  if (pack_type != types.pack_type) {
+    return absl::FailedPreconditionError(absl::StrCat("oneDNN wants weights in layout ",
+                                                      static_cast<int>(pack_type), " for ",
+                                                      types.name, " on ", IsaName()));
   }
   size_t scratchpad_bytes = 0;
   status = dnnl_brgemm_get_scratchpad_size(kernel.get(), &scratchpad_bytes);
@@ -148,24 +174,32 @@ void LinearKernelSet::Enter(int64_t chunk, int64_t m) const {
 void LinearKernelSet::Leave() { (void)dnnl_brgemm_release_hw_context(); }
 
 void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel,
-                          float* tile, void* scratchpad) const {
+                          std::byte* tile, void* scratchpad) const {
   const Chunk& part = chunks_[static_cast<size_t>(chunk)];
   const dnnl_brgemm* const kernel = part.kernels[static_cast<size_t>(m - 1)];
-  if (kernel == nullptr) {
+  const std::byte* const weights = panel + layout_.WeightBytes(part.begin);
+  if (kernel != nullptr) {
+    const dnnl_dim_t offsets[2] = {part.begin * BytesPerElement(input_), 0};
+    // Cannot fail: its one error is a null kernel.
+    (void)dnnl_brgemm_execute(kernel, x, weights, offsets, tile, scratchpad);
+  } else if (int8_kernel_ != nullptr) {
+    int8_kernel_({.m = m,
+                  .k = part.size,
+                  .x = static_cast<const uint8_t*>(x) + part.begin,
+                  .x_stride = input_stride_,
+                  .panel = reinterpret_cast<const int8_t*>(weights),
+                  .tile = reinterpret_cast<int32_t*>(tile),
+                  .add = chunk > 0});
+  } else {
     MultiplyBf16({.m = m,
                   .k = part.size,
                   .x = static_cast<const uint16_t*>(x) + part.begin,
                   .x_stride = input_stride_,
-                  .panel = reinterpret_cast<const uint16_t*>(panel) + part.begin * kLinearPanel,
-                  .tile = tile,
+                  .panel = reinterpret_cast<const uint16_t*>(weights),
+                  .tile = reinterpret_cast<float*>(tile),
                   .add = chunk > 0},
                  scratchpad);
-    return;
   }
-  const dnnl_dim_t offsets[2] = {part.begin * BytesPerElement(precision_),
-                                 part.begin * kLinearPanel * BytesPerElement(precision_)};
-  // Cannot fail: its one error is a null kernel.
-  (void)dnnl_brgemm_execute(kernel, x, panel, offsets, tile, scratchpad);
 }
 
 }  // namespace phyllo

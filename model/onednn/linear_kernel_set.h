@@ -9,24 +9,26 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "model/onednn/integer/int8_kernel.h"
 #include "model/onednn/linear_kernels.h"
+#include "model/onednn/panel_layout.h"
 #include "model/tensor/linear_input.h"
 #include "oneapi/dnnl/dnnl_ukernel.h"
 
 namespace phyllo {
 
-// The kernels for one (in_features, precision): oneDNN's brgemm micro-kernels, and MultiplyBf16
-// (bf16_kernel.h) for bf16 where this CPU has no instructions for it. The inputs are cut into
-// chunks whose part of a panel fits well into a cache, by a rule that knows in_features, precision
-// and the CPU only; for chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
+// The kernels for one (in_features, precision). The inputs are cut into chunks whose part of a
+// panel fits well into a cache, by a rule that knows in_features, precision and the CPU only; for
+// chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
 //   tile [m, kLinearPanel] (+)= x [m, chunk of k] · panel [chunk of k, kLinearPanel],   k =
 //   padded_in_features,
-// in f32: the first chunk sets the tile, later ones add their sum to it. Each sum runs over its
-// chunk in ascending order whatever m is, and the chunks follow each other in order. Private to
-// model/onednn. Immutable, thread-safe.
+// the first chunk sets the tile, later ones add their sum to it. In f32 each sum runs over its
+// chunk in ascending order whatever m is, and the chunks follow each other in order; bytes are
+// summed in int32, exactly. Private to model/onednn. Immutable, thread-safe.
 //
-// A panel is kLinearPanel output features wide: f32 [k, kLinearPanel]; bf16 [k / 2, kLinearPanel,
-// 2] (pairs of k side by side).
+// Kernels are oneDNN's brgemm micro-kernels where the CPU has instructions for the precision, and
+// ours where it has not: MultiplyBf16 (bf16_kernel.h), and the Int8Kernels, which oneDNN lacks
+// without AVX-512 VNNI. Where there is VNNI but no AMX ours are used too.
 class LinearKernelSet {
  public:
   // Errors as LinearKernels::Get.
@@ -37,10 +39,7 @@ class LinearKernelSet {
   LinearKernelSet& operator=(const LinearKernelSet&) = delete;
 
   int64_t num_chunks() const { return static_cast<int64_t>(chunks_.size()); }
-  int64_t padded_in_features() const { return padded_in_features_; }
-  int64_t panel_bytes() const {
-    return padded_in_features_ * kLinearPanel * BytesPerElement(precision_);
-  }
+  const PanelLayout& layout() const { return layout_; }
 
   // Prepares this thread's tile registers (AMX) for chunk c and m rows; nothing on other
   // instruction sets. Every Run follows an Enter of its chunk and m, with no Enter of another in
@@ -49,8 +48,9 @@ class LinearKernelSet {
   static void Leave();
 
   // x: m whole rows of LinearInputStride(in_features) elements; panel: a whole panel; tile [m,
-  // kLinearPanel]; both 64-byte aligned; scratchpad of LinearScratch::kScratchpadBytes.
-  void Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel, float* tile,
+  // kLinearPanel] of f32, for bytes of int32; both 64-byte aligned; scratchpad of
+  // LinearScratch::kScratchpadBytes.
+  void Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel, std::byte* tile,
            void* scratchpad) const;
 
  private:
@@ -62,7 +62,7 @@ class LinearKernelSet {
     int64_t begin;  // of k
     int64_t size;
     std::array<const dnnl_brgemm*, kLinearRowBlock> kernels;  // [m - 1], owned by owned_; null:
-                                                              // MultiplyBf16
+                                                              // MultiplyBf16 or int8_kernel_
   };
 
   LinearKernelSet(int64_t in_features, Precision precision);
@@ -75,9 +75,10 @@ class LinearKernelSet {
   absl::Status AddChunk(int64_t begin, int64_t size);
   absl::StatusOr<Kernel> CreateKernel(int64_t m, int64_t chunk_size, bool add) const;
 
-  const int64_t padded_in_features_;
-  const int64_t input_stride_;
-  const Precision precision_;
+  const PanelLayout layout_;
+  const int64_t input_stride_;  // elements
+  const Precision input_;       // of x
+  Int8Kernel int8_kernel_ = nullptr;
   std::vector<Chunk> chunks_;
   std::vector<Kernel> owned_;
 };

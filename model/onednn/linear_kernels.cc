@@ -53,10 +53,12 @@ LinearKernels::~LinearKernels() = default;
 
 absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernels::Get(int64_t in_features,
                                                                           Precision precision) {
-  constexpr int64_t kMaxInFeatures = int64_t{1} << 24;
-  if (in_features < 1 || in_features > kMaxInFeatures) {
+  const bool integers = InputPrecision(precision) == Precision::kInt8;
+  const int64_t max_in_features = integers ? kMaxInt8InFeatures : int64_t{1} << 24;
+  if (in_features < 1 || in_features > max_in_features) {
     return absl::InvalidArgumentError(
-        absl::StrCat("in_features is ", in_features, ", must be 1 to ", kMaxInFeatures));
+        absl::StrCat("in_features is ", in_features, ", must be 1 to ", max_in_features,
+                     integers ? ", or sums of bytes do not fit into 32 bits" : ""));
   }
   const auto key = std::make_pair(in_features, precision);
   if (const auto found = sets_.find(key); found != sets_.end()) return found->second;
@@ -71,7 +73,7 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernels::Get(int64_
 
 namespace {
 
-constexpr int64_t kTileBytes = kLinearTaskRows * kLinearPanel * static_cast<int64_t>(sizeof(float));
+constexpr int64_t kTileBytes = kLinearTaskRows * LinearScratch::kTileRowBytes;
 constexpr int64_t kBytesPerWorker = kTileBytes + LinearScratch::kScratchpadBytes;
 
 }  // namespace
@@ -84,9 +86,7 @@ absl::StatusOr<LinearScratch> LinearScratch::Create(int num_workers, HugePageAre
   return LinearScratch(num_workers, memory);
 }
 
-float* LinearScratch::Tile(int worker) const {
-  return reinterpret_cast<float*>(memory_ + worker * kBytesPerWorker);
-}
+std::byte* LinearScratch::Tile(int worker) const { return memory_ + worker * kBytesPerWorker; }
 
 void* LinearScratch::Scratchpad(int worker) const {
   return memory_ + worker * kBytesPerWorker + kTileBytes;

@@ -39,9 +39,12 @@ class LinearKernels {
   LinearKernels(const LinearKernels&) = delete;
   LinearKernels& operator=(const LinearKernels&) = delete;
 
-  // The set for x [m, in_features] in `precision`, made at the first call (milliseconds).
-  // INVALID_ARGUMENT when in_features < 1; FAILED_PRECONDITION naming the instruction set when this
-  // CPU has no such kernel; INTERNAL when oneDNN fails.
+  // The longest sums of int8 and int4: 255 * 127 * in_features fits into int32.
+  static constexpr int64_t kMaxInt8InFeatures = 0x7fffffff / (255 * 127);
+
+  // The set for weights of in_features in `precision`, made at the first call (milliseconds).
+  // INVALID_ARGUMENT when in_features < 1 or too large; FAILED_PRECONDITION naming the instruction
+  // set when this CPU has no such kernel; INTERNAL when oneDNN fails.
   absl::StatusOr<std::shared_ptr<const LinearKernelSet>> Get(int64_t in_features,
                                                              Precision precision);
 
@@ -59,8 +62,9 @@ class LinearScratch {
 
   int num_workers() const { return num_workers_; }
 
-  // Worker's own tile, [kLinearTaskRows, kLinearPanel] f32.
-  float* Tile(int worker) const;
+  // Worker's own tile, [kLinearTaskRows, kLinearPanel] f32 or int32.
+  std::byte* Tile(int worker) const;
+  static constexpr int64_t kTileRowBytes = kLinearPanel * 4;
   // Worker's own kScratchpadBytes.
   void* Scratchpad(int worker) const;
 

@@ -1,12 +1,14 @@
 // Invariants:
-// - weights_ holds NumPanels() panels in the layout of linear_kernel_set.h; panel p has the output
+// - weights_ holds NumPanels() panels in the layout of panel_layout.h; panel p has the output
 //   features [p * kLinearPanel, ...). Features and inputs behind the real ones are zero, as is the
 //   padding of x, so they add nothing.
 // - An element of y is bias + (the chunks' sums over k, in the order of linear_kernel_set.h):
-// nothing here splits or reorders it further.
+//   nothing here splits or reorders it further.
+// - In int8 and int4 the sum is an exact integer, and y one fused multiply-add of it in f32.
 #include "model/onednn/packed_linear.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,12 +23,12 @@
 #include "model/base/check.h"
 #include "model/base/status_macros.h"
 #include "model/onednn/linear_kernel_set.h"
+#include "model/onednn/panel_layout.h"
+#include "model/onednn/weight_packing.h"
 
 namespace phyllo {
 namespace {
 
-// Elements packed at a time: a block of kPackBlock x kPackBlock stays in the first-level cache.
-constexpr int64_t kPackBlock = 64;
 // A task reads at least this much of the weights, so that claiming tasks costs little.
 constexpr int64_t kMinTaskBytes = int64_t{64} << 10;
 // Rows of a task when there are too few panels to go round; a multiple of kLinearRowBlock, at most
@@ -37,61 +39,39 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t NumPanels(int64_t out_features) { return CeilDiv(out_features, kLinearPanel); }
 
-void StoreRows(const float* tile, const float* bias, int64_t columns, MatrixView<float> y) {
+// What a tile becomes in y: of f32 sums plus bias.
+struct FloatTile {
+  const float* tile;  // [y.rows, kLinearPanel]
+  const float* bias;  // [columns]
+
+  float Element(int64_t i, int64_t j) const { return tile[i * kLinearPanel + j] + bias[j]; }
+};
+
+// Of sums of bytes: (sum - offset) * (scale of the row * scale of the column) + bias, the last two
+// operations in one rounding, which no compiler splits or fuses otherwise.
+struct IntegerTile {
+  const int32_t* tile;     // [y.rows, kLinearPanel]
+  const int32_t* offsets;  // [columns]
+  const float* scales;     // [columns]
+  const float* bias;       // [columns]
+  const LinearInput& x;    // [y.rows, ...]
+
+  float Element(int64_t i, int64_t j) const {
+    return std::fma(static_cast<float>(tile[i * kLinearPanel + j] - offsets[j]),
+                    x.RowScale(i) * scales[j], bias[j]);
+  }
+};
+
+// y = or += the elements.
+template <class Tile>
+void WriteRows(const Tile& tile, bool add, MatrixView<float> y) {
   for (int64_t i = 0; i < y.rows; ++i) {
-    const float* const source = tile + i * kLinearPanel;
-    float* const target = y.Row(i);
-    for (int64_t j = 0; j < columns; ++j) target[j] = source[j] + bias[j];
-  }
-}
-
-void AddRows(const float* tile, const float* bias, int64_t columns, MatrixView<float> y) {
-  for (int64_t i = 0; i < y.rows; ++i) {
-    const float* const source = tile + i * kLinearPanel;
-    float* const target = y.Row(i);
-    for (int64_t j = 0; j < columns; ++j) target[j] += source[j] + bias[j];
-  }
-}
-
-// Reads the block [out_count, in_count] of a stored tensor that begins at (out_begin, in_begin)
-// into block[out * kPackBlock + in].
-void ReadBlock(const WeightSlice& weight, int64_t out_begin, int64_t out_count, int64_t in_begin,
-               int64_t in_count, float* block) {
-  const auto* const data = static_cast<const std::byte*>(weight.data);
-  const int64_t size = ByteSize(weight.dtype);
-  if (weight.layout == WeightSlice::Layout::kOutIn) {
-    const int64_t stride = weight.stride > 0 ? weight.stride : weight.in_features;
-    for (int64_t o = 0; o < out_count; ++o) {
-      ConvertToFloat(weight.dtype, data + ((out_begin + o) * stride + in_begin) * size,
-                     absl::MakeSpan(block + o * kPackBlock, static_cast<size_t>(in_count)));
+    float* const __restrict target = y.Row(i);
+    if (add) {
+      for (int64_t j = 0; j < y.cols; ++j) target[j] += tile.Element(i, j);
+    } else {
+      for (int64_t j = 0; j < y.cols; ++j) target[j] = tile.Element(i, j);
     }
-    return;
-  }
-  const int64_t stride = weight.stride > 0 ? weight.stride : weight.out_features;
-  float row[kPackBlock];
-  for (int64_t i = 0; i < in_count; ++i) {
-    ConvertToFloat(weight.dtype, data + ((in_begin + i) * stride + out_begin) * size,
-                   absl::MakeSpan(row, static_cast<size_t>(out_count)));
-    for (int64_t o = 0; o < out_count; ++o) block[o * kPackBlock + i] = row[o];
-  }
-}
-
-// Writes that block into a panel, its first output feature to column `column`.
-void WriteBlock(const float* block, int64_t out_count, int64_t in_begin, int64_t in_count,
-                int64_t column, Precision precision, std::byte* panel) {
-  if (precision == Precision::kF32) {
-    auto* const target = reinterpret_cast<float*>(panel) + column;
-    for (int64_t i = 0; i < in_count; ++i) {
-      for (int64_t o = 0; o < out_count; ++o)
-        target[(in_begin + i) * kLinearPanel + o] = block[o * kPackBlock + i];
-    }
-    return;
-  }
-  auto* const target = reinterpret_cast<uint16_t*>(panel);
-  for (int64_t i = 0; i < in_count; ++i) {
-    const int64_t k = in_begin + i;
-    uint16_t* const row = target + (k / 2 * kLinearPanel + column) * 2 + k % 2;
-    for (int64_t o = 0; o < out_count; ++o) row[o * 2] = FloatToBf16(block[o * kPackBlock + i]);
   }
 }
 
@@ -116,7 +96,7 @@ absl::StatusOr<PackedLinear> PackedLinear::Create(const Spec& spec, LinearKernel
                           kernels.Get(spec.in_features, spec.precision));
   const int64_t num_panels = NumPanels(spec.out_features);
   PHYLLO_ASSIGN_OR_RETURN(std::byte* const weights,
-                          arena.Allocate(num_panels * set->panel_bytes()));
+                          arena.Allocate(num_panels * set->layout().panel_bytes()));
   PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> bias,
                           arena.AllocateSpan<float>(num_panels * kLinearPanel));
   return PackedLinear(spec, std::move(set), weights, bias);
@@ -141,19 +121,7 @@ absl::Status PackedLinear::PackRows(int64_t row_begin, const WeightSlice& weight
     return absl::InvalidArgumentError(
         absl::StrCat("weight has type ", DTypeName(weight.dtype), ", not F32, F16 or BF16"));
   }
-  const int64_t row_end = row_begin + weight.out_features;
-  float block[kPackBlock * kPackBlock];
-  for (int64_t row = row_begin; row < row_end;) {
-    const int64_t column = row % kLinearPanel;
-    const int64_t out_count = std::min({kLinearPanel - column, kPackBlock, row_end - row});
-    std::byte* const panel = weights_ + row / kLinearPanel * kernels_->panel_bytes();
-    for (int64_t in = 0; in < in_features_; in += kPackBlock) {
-      const int64_t in_count = std::min(kPackBlock, in_features_ - in);
-      ReadBlock(weight, row - row_begin, out_count, in, in_count, block);
-      WriteBlock(block, out_count, in, in_count, column, precision_, panel);
-    }
-    row += out_count;
-  }
+  PackWeights(weight, kernels_->layout(), row_begin, weights_);
   return absl::OkStatus();
 }
 
@@ -195,13 +163,13 @@ void PackedLinear::ForwardAll(absl::Span<LinearProduct> products, ThreadPool& po
 }
 
 int64_t PackedLinear::packed_bytes() const {
-  return NumPanels(out_features_) * kernels_->panel_bytes() +
+  return NumPanels(out_features_) * kernels_->layout().panel_bytes() +
          static_cast<int64_t>(bias_.size() * sizeof(float));
 }
 
 void PackedLinear::CheckShapes(const LinearInput& x, MatrixView<float> y) const {
-  PHYLLO_CHECK(x.precision == precision_ && x.cols == in_features_ && y.rows == x.rows &&
-               y.cols == out_features_);
+  PHYLLO_CHECK(x.precision == InputPrecision(precision_) && x.cols == in_features_ &&
+               y.rows == x.rows && y.cols == out_features_);
 }
 
 PackedLinear::Tasks PackedLinear::CutIntoTasks(int64_t rows, int num_threads) const {
@@ -210,7 +178,9 @@ PackedLinear::Tasks PackedLinear::CutIntoTasks(int64_t rows, int num_threads) co
   // the rows pass by.
   const int64_t num_panels = NumPanels(out_features_);
   const int64_t panels_per_task =
-      rows <= kLinearRowBlock ? std::max<int64_t>(1, kMinTaskBytes / kernels_->panel_bytes()) : 1;
+      rows <= kLinearRowBlock
+          ? std::max<int64_t>(1, kMinTaskBytes / kernels_->layout().panel_bytes())
+          : 1;
   const int64_t panel_groups = CeilDiv(num_panels, panels_per_task);
   const int64_t rows_per_task =
       panel_groups >= 8 * num_threads ? kLinearTaskRows : kFewPanelsTaskRows;
@@ -245,28 +215,41 @@ void PackedLinear::RunTask(const Tasks& tasks, int64_t task, const LinearInput& 
     const int64_t columns = std::min(kLinearPanel, out_features_ - column);
     for (int64_t row = row_begin; row < row_end; row += step) {
       const int64_t count = std::min(step, row_end - row);
-      float* const tile = scratch.Tile(worker);
-      MultiplyPanel(x.SubRows(row, count), panel, tile, scratch.Scratchpad(worker));
-      const MatrixView<float> target = y.SubRows(row, count).SubCols(column, columns);
-      (add ? AddRows : StoreRows)(tile, bias_.data() + column, columns, target);
+      const LinearInput input = x.SubRows(row, count);
+      MultiplyPanel(input, panel, scratch, worker);
+      WriteTile(input, panel, add, scratch.Tile(worker),
+                y.SubRows(row, count).SubCols(column, columns));
     }
   }
   LinearKernelSet::Leave();
 }
 
-void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, float* tile,
-                                 void* scratchpad) const {
-  const std::byte* const weights = weights_ + panel * kernels_->panel_bytes();
+void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, LinearScratch& scratch,
+                                 int worker) const {
+  const std::byte* const weights = weights_ + panel * kernels_->layout().panel_bytes();
+  std::byte* const tile = scratch.Tile(worker);
   for (int64_t chunk = 0; chunk < kernels_->num_chunks(); ++chunk) {
     int64_t entered = 0;
     for (int64_t row = 0; row < x.rows; row += kLinearRowBlock) {
       const int64_t m = std::min(kLinearRowBlock, x.rows - row);
       if (m != entered) kernels_->Enter(chunk, m);
       entered = m;
-      kernels_->Run(chunk, m, x.SubRows(row, m).data, weights, tile + row * kLinearPanel,
-                    scratchpad);
+      kernels_->Run(chunk, m, x.SubRows(row, m).data, weights,
+                    tile + row * LinearScratch::kTileRowBytes, scratch.Scratchpad(worker));
     }
   }
+}
+
+void PackedLinear::WriteTile(const LinearInput& x, int64_t panel, bool add, const std::byte* tile,
+                             MatrixView<float> y) const {
+  const PanelLayout& layout = kernels_->layout();
+  const float* const bias = bias_.data() + panel * kLinearPanel;
+  if (x.precision != Precision::kInt8)
+    return WriteRows(FloatTile{reinterpret_cast<const float*>(tile), bias}, add, y);
+  std::byte* const weights = weights_ + panel * layout.panel_bytes();
+  WriteRows(IntegerTile{reinterpret_cast<const int32_t*>(tile), layout.Offsets(weights),
+                        layout.Scales(weights), bias, x},
+            add, y);
 }
 
 }  // namespace phyllo

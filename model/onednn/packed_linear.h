@@ -10,29 +10,13 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "model/onednn/linear_kernels.h"
+#include "model/onednn/weight_slice.h"
 #include "model/parallel/thread_pool.h"
-#include "model/tensor/dtype.h"
 #include "model/tensor/huge_page_arena.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
 
 namespace phyllo {
-
-// One stored weight tensor, or a slice of it, as it lies in the checkpoint. Borrowed; any
-// alignment.
-struct WeightSlice {
-  enum class Layout {
-    kOutIn,  // [out_features, in_features], as torch.nn.Linear stores it
-    kInOut,  // [in_features, out_features], as GPT-2's Conv1D stores it
-  };
-
-  const void* data = nullptr;
-  DType dtype = DType::kF32;  // kF32, kF16 or kBf16
-  Layout layout = Layout::kOutIn;
-  int64_t out_features = 0;  // of this slice
-  int64_t in_features = 0;
-  int64_t stride = 0;  // elements between stored rows; 0 for dense
-};
 
 class PackedLinear;
 
@@ -45,7 +29,8 @@ struct LinearProduct {
 };
 
 // A linear layer y = x · Wᵀ + bias with its weights packed once in the order the kernels read them.
-//   x [m, in_features] in `precision`, W [out_features, in_features], y [m, out_features] f32.
+//   x [m, in_features] in InputPrecision(precision), W [out_features, in_features], y [m,
+//   out_features] f32.
 // Several checkpoint tensors that share x (q, k and v; gate and up) are packed behind each other
 // along out_features.
 //
@@ -68,7 +53,8 @@ class PackedLinear {
   };
 
   // Reserves the packed weights (zero) in `arena`, takes the kernels for in_features from
-  // `kernels`, creating them if they are new there. INVALID_ARGUMENT for a size < 1;
+  // `kernels`, creating them if they are new there. INVALID_ARGUMENT for a size < 1 or, in int8 and
+  // int4, in_features whose sums could exceed int32 (LinearKernels::kMaxInt8InFeatures);
   // RESOURCE_EXHAUSTED when the arena cannot grow; FAILED_PRECONDITION when this CPU has no kernel.
   static absl::StatusOr<PackedLinear> Create(const Spec& spec, LinearKernels& kernels,
                                              HugePageArena& arena);
@@ -77,16 +63,18 @@ class PackedLinear {
   PackedLinear& operator=(PackedLinear&&) = default;
 
   // Packs `weight` as rows [row_begin, row_begin + weight.out_features) of W, converting to the
-  // precision (to bf16: round to nearest even). Calls whose rows share no panel (kLinearPanel rows
-  // from a multiple of it) may run at once. INVALID_ARGUMENT when it does not fit or its
-  // in_features or dtype is wrong.
+  // precision (to bf16: round to nearest even; to int8: QuantizeToInt8 of each row, which needs the
+  // memory of 16 rows in f32). Calls whose rows share no panel (kLinearPanel rows from a multiple
+  // of it) may run at once. INVALID_ARGUMENT when it does not fit or its in_features or dtype is
+  // wrong.
   absl::Status PackRows(int64_t row_begin, const WeightSlice& weight);
 
   // Sets bias[row_begin, row_begin + bias.size()); what is never set is 0. INVALID_ARGUMENT when it
   // does not fit.
   absl::Status PackBias(int64_t row_begin, absl::Span<const float> bias);
 
-  // y = x · Wᵀ + bias. Requires x.precision == precision(), x.cols == in_features(), y [x.rows,
+  // y = x · Wᵀ + bias. Requires x.precision ==
+  // InputPrecision(precision()), x.cols == in_features(), y [x.rows,
   // out_features()] with any stride, and scratch made for at least pool.num_threads() workers.
   // Allocates nothing. x.rows may be 0.
   void Forward(const LinearInput& x, MatrixView<float> y, ThreadPool& pool,
@@ -129,15 +117,19 @@ class PackedLinear {
            LinearScratch& scratch) const;
   void RunTask(const Tasks& tasks, int64_t task, const LinearInput& x, MatrixView<float> y,
                bool add, LinearScratch& scratch, int worker) const;
-  // tile [x.rows, kLinearPanel] = x · (panel of W)ᵀ, for at most kLinearTaskRows rows.
-  void MultiplyPanel(const LinearInput& x, int64_t panel, float* tile, void* scratchpad) const;
+  // The worker's tile [x.rows, kLinearPanel] = x · (panel of W)ᵀ, for at most kLinearTaskRows rows;
+  // in int8 and int4 a sum of bytes in int32.
+  void MultiplyPanel(const LinearInput& x, int64_t panel, LinearScratch& scratch, int worker) const;
+  // y [x.rows, columns of the panel] = or += what a tile means.
+  void WriteTile(const LinearInput& x, int64_t panel, bool add, const std::byte* tile,
+                 MatrixView<float> y) const;
 
   int64_t in_features_;
   int64_t out_features_;
   Precision precision_;
   std::shared_ptr<const LinearKernelSet>
       kernels_;             // shared by all layers with the same in_features and precision
-  std::byte* weights_;      // panels: see linear_kernels.h
+  std::byte* weights_;      // panels: see panel_layout.h
   absl::Span<float> bias_;  // [out_features padded to whole panels]
 };
 

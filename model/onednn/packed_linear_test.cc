@@ -37,8 +37,41 @@ std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
   return values;
 }
 
-float RoundTo(Precision precision, float value) {
-  return precision == Precision::kBf16 ? Bf16ToFloat(FloatToBf16(value)) : value;
+// What is left of a row of inputs or weights in a precision.
+struct StoredRow {
+  std::vector<float> values;  // f32, bf16
+  std::vector<int> integers;  // int8: the row is scale * integers
+  float scale = 1.0f;
+
+  double Value(size_t i) const {
+    return integers.empty() ? double{values[i]} : double{scale} * integers[i];
+  }
+};
+
+StoredRow Store(Precision precision, absl::Span<const float> row) {
+  StoredRow stored;
+  if (precision == Precision::kInt8) {
+    float largest = 0.0f;
+    for (float value : row)
+      largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : NAN;
+    stored.scale = largest / 127.0f;
+    for (float value : row) {
+      const bool has_scale = stored.scale > 0.0f;
+      stored.integers.push_back(has_scale ? static_cast<int>(std::lrint(value / stored.scale)) : 0);
+    }
+    return stored;
+  }
+  for (float value : row)
+    stored.values.push_back(precision == Precision::kBf16 ? Bf16ToFloat(FloatToBf16(value))
+                                                          : value);
+  return stored;
+}
+
+std::vector<StoredRow> StoreRows(Precision precision, int64_t rows, int64_t k,
+                                 absl::Span<const float> values) {
+  std::vector<StoredRow> stored;
+  for (int64_t i = 0; i < rows; ++i) stored.push_back(Store(precision, values.subspan(i * k, k)));
+  return stored;
 }
 
 // A layer with its surroundings: weights W [n, k] and bias [n], packed whole.
@@ -70,15 +103,21 @@ class PackedLinearTest : public ::testing::TestWithParam<Precision> {
 
   // x [m, k] as the layer's input, padded with zeros.
   LinearInput MakeInput(int64_t m, int64_t k, const std::vector<float>& x) {
-    LinearInput input{GetParam(), arena_.Allocate(LinearInput::BytesFor(m, k, GetParam())).value(),
-                      m, k};
+    const Precision precision = InputPrecision(GetParam());
+    LinearInput input{precision, arena_.Allocate(LinearInput::BytesFor(m, k, precision)).value(), m,
+                      k};
     for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < k; ++j) {
-        const float value = x[static_cast<size_t>(i * k + j)];
-        if (GetParam() == Precision::kF32)
-          input.AsF32().Row(i)[j] = value;
-        else
-          input.AsBf16().Row(i)[j] = FloatToBf16(value);
+      const StoredRow row = Store(precision, absl::MakeConstSpan(x).subspan(i * k, k));
+      if (precision == Precision::kInt8) {
+        uint8_t* const bytes = input.AsInt8().Row(i);
+        std::memset(bytes, LinearInput::kInt8Zero, input.stride() - RowScaleBytes(precision));
+        for (int64_t j = 0; j < k; ++j)
+          bytes[j] = static_cast<uint8_t>(row.integers[j] + LinearInput::kInt8Zero);
+        input.RowScale(i) = row.scale;
+      } else if (precision == Precision::kF32) {
+        std::copy(row.values.begin(), row.values.end(), input.AsF32().Row(i));
+      } else {
+        for (int64_t j = 0; j < k; ++j) input.AsBf16().Row(i)[j] = FloatToBf16(row.values[j]);
       }
     }
     return input;
@@ -99,14 +138,14 @@ class PackedLinearTest : public ::testing::TestWithParam<Precision> {
                            const std::vector<float>& x, const std::vector<float>& w,
                            const std::vector<float>& bias) {
     ASSERT_EQ(y.size(), static_cast<size_t>(m * n));
+    const std::vector<StoredRow> x_rows = StoreRows(InputPrecision(GetParam()), m, k, x);
+    const std::vector<StoredRow> w_rows = StoreRows(GetParam(), n, k, w);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         double sum = bias.empty() ? 0.0 : bias[static_cast<size_t>(j)];
         double magnitude = std::abs(sum);
         for (int64_t l = 0; l < k; ++l) {
-          const double product =
-              static_cast<double>(RoundTo(GetParam(), x[static_cast<size_t>(i * k + l)])) *
-              RoundTo(GetParam(), w[static_cast<size_t>(j * k + l)]);
+          const double product = x_rows[i].Value(l) * w_rows[j].Value(l);
           sum += product;
           magnitude += std::abs(product);
         }
@@ -352,11 +391,76 @@ TEST_P(PackedLinearTest, ReturnsInvalidArgumentWhenASizeIsZero) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("out_features is 0")));
 }
 
+std::string PrecisionName(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      return "F32";
+    case Precision::kBf16:
+      return "Bf16";
+    case Precision::kInt8:
+      return "Int8";
+    default:
+      return "Int4";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearTest,
-                         ::testing::Values(Precision::kF32, Precision::kBf16),
-                         [](const auto& info) {
-                           return info.param == Precision::kF32 ? "F32" : "Bf16";
-                         });
+                         ::testing::Values(Precision::kF32, Precision::kBf16, Precision::kInt8),
+                         [](const auto& info) { return PrecisionName(info.param); });
+
+// The integer precisions, whose results are known to the last bit.
+class PackedLinearIntegerTest : public PackedLinearTest {};
+
+TEST_P(PackedLinearIntegerTest, GivesTheBitsOfTheIntegerSumOnEveryInstructionSet) {
+  const std::pair<int64_t, int64_t> sizes[] = {{1, 3}, {63, 65}, {100, 70}, {9000, 67}};
+  for (const auto& [k, n] : sizes) {
+    std::vector<float> w = RandomFloats(n * k, 1);
+    for (int64_t l = 0; l < k; ++l) w[k + l] = w[k];  // the second feature has the largest sum
+    const std::vector<float> bias = RandomFloats(n, 2);
+    const PackedLinear linear = Make(k, n, w, bias);
+    const std::vector<StoredRow> w_rows = StoreRows(GetParam(), n, k, w);
+    for (int64_t m : {1, 2, 3, 4, 5, 6, 7, 8, 13, 31, 40}) {
+      std::vector<float> x = RandomFloats(m * k, static_cast<uint32_t>(m));
+      std::fill(x.begin(), x.begin() + k, m % 2 == 0 ? 3.0f : -3.0f);
+      const std::vector<StoredRow> x_rows = StoreRows(Precision::kInt8, m, k, x);
+      const std::vector<float> y = Forward(linear, MakeInput(m, k, x), 2);
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          int32_t sum = 0;
+          for (int64_t l = 0; l < k; ++l) sum += x_rows[i].integers[l] * w_rows[j].integers[l];
+          ASSERT_EQ(y[i * n + j],
+                    std::fma(static_cast<float>(sum), x_rows[i].scale * w_rows[j].scale, bias[j]))
+              << "m " << m << " k " << k << " at " << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PackedLinearIntegerTest, GivesTheBiasWhereWeightsOrInputsAreZero) {
+  const std::vector<float> bias = {1.0f, 2.0f, 3.0f};
+  std::vector<float> w = RandomFloats(3 * 40, 1);
+  std::fill(w.begin() + 40, w.begin() + 80, 0.0f);
+  std::vector<float> x = RandomFloats(2 * 40, 2);
+  std::fill(x.begin() + 40, x.end(), 0.0f);
+  const std::vector<float> y = Forward(Make(40, 3, w, bias), MakeInput(2, 40, x), 1);
+  EXPECT_EQ(y[1], 2.0f);
+  EXPECT_EQ(absl::MakeConstSpan(y).subspan(3), absl::MakeConstSpan(bias));
+}
+
+TEST_P(PackedLinearIntegerTest, ReturnsInvalidArgumentWhenSumsCouldExceed32Bits) {
+  static_assert(LinearKernels::kMaxInt8InFeatures == 66311);
+  EXPECT_THAT(
+      PackedLinear::Create({.in_features = 66312, .out_features = 1, .precision = GetParam()},
+                           kernels_, arena_),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("in_features is 66312, must be 1 to 66311, or sums of bytes do not fit")));
+  PHYLLO_EXPECT_OK(PackedLinear::Create(
+      {.in_features = 66311, .out_features = 1, .precision = GetParam()}, kernels_, arena_));
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearIntegerTest, ::testing::Values(Precision::kInt8),
+                         [](const auto& info) { return PrecisionName(info.param); });
 
 TEST(LinearKernelsTest, SharesASetBetweenLayersOfEqualWidth) {
   LinearKernels kernels;
