@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/onednn/bf16_kernel.h"
+#include "model/onednn/integer/int4_kernel.h"
 #include "model/onednn/integer/int8_kernel.h"
 #include "oneapi/dnnl/dnnl.h"
 #include "oneapi/dnnl/dnnl_ukernel.h"
@@ -81,8 +82,11 @@ LinearKernelSet::LinearKernelSet(int64_t in_features, Precision precision)
 absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
     int64_t in_features, Precision precision) {
   std::shared_ptr<LinearKernelSet> set(new LinearKernelSet(in_features, precision));
-  if (precision == Precision::kInt4) return absl::UnimplementedError("no kernels for int4");
-  const int64_t max_chunk = kChunkBytes / set->layout_.WeightBytes(1);
+  if (precision == Precision::kInt4) set->ChooseInt4Kernels();
+  // What a kernel reads is chunk * kLinearPanel elements of the input's size.
+  const int64_t max_chunk_bytes =
+      precision == Precision::kInt4 ? LinearScratch::kUnpackedBytes : kChunkBytes;
+  const int64_t max_chunk = max_chunk_bytes / (kLinearPanel * BytesPerElement(set->input_));
   if (set->input_ == Precision::kBf16 && !OnednnHas(dnnl_cpu_isa_avx512_core_bf16)) {
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(Bf16Product::kMaxK, /*use_onednn=*/false));
   } else if (set->input_ == Precision::kInt8 && ChooseInt8Kernel() != nullptr) {
@@ -94,6 +98,13 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(max_chunk, /*use_onednn=*/true));
   }
   return set;
+}
+
+void LinearKernelSet::ChooseInt4Kernels() {
+  int4_unpacker_ = OnednnHas(dnnl_cpu_isa_avx512_core) ? UnpackInt4Avx512 : UnpackInt4Avx2;
+  if (!OnednnHas(dnnl_cpu_isa_avx512_core_vnni)) return;
+  // Tiles multiply so fast that it pays to unpack for fewer rows.
+  max_few_rows_ = OnednnHas(dnnl_cpu_isa_avx512_core_amx) ? 4 : Int4Product::kMaxM;
 }
 
 absl::Status LinearKernelSet::AddChunks(int64_t max_chunk, bool use_onednn) {
@@ -173,11 +184,30 @@ void LinearKernelSet::Enter(int64_t chunk, int64_t m) const {
 
 void LinearKernelSet::Leave() { (void)dnnl_brgemm_release_hw_context(); }
 
-void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel,
+const std::byte* LinearKernelSet::ChunkWeights(int64_t chunk, const std::byte* panel,
+                                               std::byte* unpacked) const {
+  const Chunk& part = chunks_[static_cast<size_t>(chunk)];
+  const std::byte* const weights = panel + layout_.WeightBytes(part.begin);
+  if (int4_unpacker_ == nullptr) return weights;
+  int4_unpacker_(reinterpret_cast<const uint8_t*>(weights), part.size,
+                 reinterpret_cast<int8_t*>(unpacked));
+  return unpacked;
+}
+
+void LinearKernelSet::RunFew(int64_t m, const void* x, const std::byte* panel,
+                             std::byte* tile) const {
+  MultiplyInt4Avx512Vnni({.m = m,
+                          .k = layout_.padded_in_features(),
+                          .x = static_cast<const uint8_t*>(x),
+                          .x_stride = input_stride_,
+                          .panel = reinterpret_cast<const uint8_t*>(panel),
+                          .tile = reinterpret_cast<int32_t*>(tile)});
+}
+
+void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const std::byte* weights,
                           std::byte* tile, void* scratchpad) const {
   const Chunk& part = chunks_[static_cast<size_t>(chunk)];
   const dnnl_brgemm* const kernel = part.kernels[static_cast<size_t>(m - 1)];
-  const std::byte* const weights = panel + layout_.WeightBytes(part.begin);
   if (kernel != nullptr) {
     const dnnl_dim_t offsets[2] = {part.begin * BytesPerElement(input_), 0};
     // Cannot fail: its one error is a null kernel.

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "model/onednn/integer/int4_kernel.h"
 #include "model/onednn/integer/int8_kernel.h"
 #include "model/onednn/linear_kernels.h"
 #include "model/onednn/panel_layout.h"
@@ -28,7 +29,8 @@ namespace phyllo {
 //
 // Kernels are oneDNN's brgemm micro-kernels where the CPU has instructions for the precision, and
 // ours where it has not: MultiplyBf16 (bf16_kernel.h), and the Int8Kernels, which oneDNN lacks
-// without AVX-512 VNNI. Where there is VNNI but no AMX ours are used too.
+// without AVX-512 VNNI. Where there is VNNI but no AMX ours are used too. In int4 a chunk is
+// unpacked to bytes and multiplied like int8; few rows read a panel as it is.
 class LinearKernelSet {
  public:
   // Errors as LinearKernels::Get.
@@ -47,11 +49,21 @@ class LinearKernelSet {
   void Enter(int64_t chunk, int64_t m) const;
   static void Leave();
 
-  // x: m whole rows of LinearInputStride(in_features) elements; panel: a whole panel; tile [m,
-  // kLinearPanel] of f32, for bytes of int32; both 64-byte aligned; scratchpad of
+  // The weights of chunk c of a panel, as Run reads them: in int4 unpacked to bytes, into
+  // LinearScratch::kUnpackedBytes.
+  const std::byte* ChunkWeights(int64_t chunk, const std::byte* panel, std::byte* unpacked) const;
+
+  // x: m whole rows of LinearInputStride(in_features) elements; weights: ChunkWeights of the chunk;
+  // tile [m, kLinearPanel] of f32, for bytes of int32; both 64-byte aligned; scratchpad of
   // LinearScratch::kScratchpadBytes.
-  void Run(int64_t chunk, int64_t m, const void* x, const std::byte* panel, std::byte* tile,
+  void Run(int64_t chunk, int64_t m, const void* x, const std::byte* weights, std::byte* tile,
            void* scratchpad) const;
+
+  // Up to so many rows are better multiplied by RunFew; 0 where there is no such kernel.
+  int64_t max_few_rows() const { return max_few_rows_; }
+
+  // The same sums as by Run over all chunks, straight from a panel of int4. No Enter needed.
+  void RunFew(int64_t m, const void* x, const std::byte* panel, std::byte* tile) const;
 
  private:
   struct Destroy {
@@ -67,6 +79,8 @@ class LinearKernelSet {
 
   LinearKernelSet(int64_t in_features, Precision precision);
 
+  void ChooseInt4Kernels();
+
   // Cuts k into equal chunks of at most max_chunk and appends them.
   absl::Status AddChunks(int64_t max_chunk, bool use_onednn);
 
@@ -79,6 +93,8 @@ class LinearKernelSet {
   const int64_t input_stride_;  // elements
   const Precision input_;       // of x
   Int8Kernel int8_kernel_ = nullptr;
+  Int4Unpacker int4_unpacker_ = nullptr;
+  int64_t max_few_rows_ = 0;
   std::vector<Chunk> chunks_;
   std::vector<Kernel> owned_;
 };

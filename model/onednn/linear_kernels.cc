@@ -74,7 +74,8 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernels::Get(int64_
 namespace {
 
 constexpr int64_t kTileBytes = kLinearTaskRows * LinearScratch::kTileRowBytes;
-constexpr int64_t kBytesPerWorker = kTileBytes + LinearScratch::kScratchpadBytes;
+constexpr int64_t kBytesPerWorker =
+    kTileBytes + LinearScratch::kScratchpadBytes + LinearScratch::kUnpackedBytes;
 
 }  // namespace
 
@@ -90,6 +91,10 @@ std::byte* LinearScratch::Tile(int worker) const { return memory_ + worker * kBy
 
 void* LinearScratch::Scratchpad(int worker) const {
   return memory_ + worker * kBytesPerWorker + kTileBytes;
+}
+
+std::byte* LinearScratch::Unpacked(int worker) const {
+  return memory_ + worker * kBytesPerWorker + kTileBytes + kScratchpadBytes;
 }
 
 }  // namespace phyllo

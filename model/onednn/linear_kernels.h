@@ -67,8 +67,11 @@ class LinearScratch {
   static constexpr int64_t kTileRowBytes = kLinearPanel * 4;
   // Worker's own kScratchpadBytes.
   void* Scratchpad(int worker) const;
-
   static constexpr int64_t kScratchpadBytes = 256 << 10;
+
+  // Worker's own kUnpackedBytes, for int4 weights as bytes; half of a small second-level cache.
+  std::byte* Unpacked(int worker) const;
+  static constexpr int64_t kUnpackedBytes = 128 << 10;
 
  private:
   LinearScratch(int num_workers, std::byte* memory) : num_workers_(num_workers), memory_(memory) {}

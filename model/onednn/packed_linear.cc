@@ -209,7 +209,9 @@ void PackedLinear::RunTask(const Tasks& tasks, int64_t task, const LinearInput& 
   const int64_t row_begin = task % tasks.row_groups * tasks.rows_per_task;
   const int64_t row_end = std::min(x.rows, row_begin + tasks.rows_per_task);
   // With one chunk a tile is used as soon as it is done, while it is in the first-level cache.
-  const int64_t step = kernels_->num_chunks() == 1 ? kLinearRowBlock : tasks.rows_per_task;
+  // Int4 is unpacked once for all rows.
+  const bool one_chunk = kernels_->num_chunks() == 1 && precision_ != Precision::kInt4;
+  const int64_t step = one_chunk ? kLinearRowBlock : tasks.rows_per_task;
   for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
     const int64_t column = panel * kLinearPanel;
     const int64_t columns = std::min(kLinearPanel, out_features_ - column);
@@ -226,9 +228,13 @@ void PackedLinear::RunTask(const Tasks& tasks, int64_t task, const LinearInput& 
 
 void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, LinearScratch& scratch,
                                  int worker) const {
-  const std::byte* const weights = weights_ + panel * kernels_->layout().panel_bytes();
+  const std::byte* const panel_weights = weights_ + panel * kernels_->layout().panel_bytes();
   std::byte* const tile = scratch.Tile(worker);
+  if (x.rows <= kernels_->max_few_rows())
+    return kernels_->RunFew(x.rows, x.data, panel_weights, tile);
   for (int64_t chunk = 0; chunk < kernels_->num_chunks(); ++chunk) {
+    const std::byte* const weights =
+        kernels_->ChunkWeights(chunk, panel_weights, scratch.Unpacked(worker));
     int64_t entered = 0;
     for (int64_t row = 0; row < x.rows; row += kLinearRowBlock) {
       const int64_t m = std::min(kLinearRowBlock, x.rows - row);

@@ -63,10 +63,10 @@ class PackedLinear {
   PackedLinear& operator=(PackedLinear&&) = default;
 
   // Packs `weight` as rows [row_begin, row_begin + weight.out_features) of W, converting to the
-  // precision (to bf16: round to nearest even; to int8: QuantizeToInt8 of each row, which needs the
-  // memory of 16 rows in f32). Calls whose rows share no panel (kLinearPanel rows from a multiple
-  // of it) may run at once. INVALID_ARGUMENT when it does not fit or its in_features or dtype is
-  // wrong.
+  // precision (to bf16: round to nearest even; to int8 and int4: QuantizeTo* of each row, which
+  // needs the memory of 16 rows in f32). Calls whose rows share no panel (kLinearPanel rows from a
+  // multiple of it) may run at once. INVALID_ARGUMENT when it does not fit or its in_features or
+  // dtype is wrong.
   absl::Status PackRows(int64_t row_begin, const WeightSlice& weight);
 
   // Sets bias[row_begin, row_begin + bias.size()); what is never set is 0. INVALID_ARGUMENT when it

@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
+#include "model/onednn/integer/quantize.h"
 #include "model/onednn/linear_kernels.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/dtype.h"
@@ -40,7 +41,7 @@ std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
 // What is left of a row of inputs or weights in a precision.
 struct StoredRow {
   std::vector<float> values;  // f32, bf16
-  std::vector<int> integers;  // int8: the row is scale * integers
+  std::vector<int> integers;  // int8, int4: the row is scale * integers
   float scale = 1.0f;
 
   double Value(size_t i) const {
@@ -50,6 +51,14 @@ struct StoredRow {
 
 StoredRow Store(Precision precision, absl::Span<const float> row) {
   StoredRow stored;
+  if (precision == Precision::kInt4) {
+    std::vector<int8_t> q(row.size());
+    std::vector<uint8_t> multipliers((row.size() + kInt4Group - 1) / kInt4Group);
+    stored.scale = QuantizeToInt4(row, absl::MakeSpan(multipliers), absl::MakeSpan(q));
+    for (size_t i = 0; i < q.size(); ++i)
+      stored.integers.push_back(multipliers[i / kInt4Group] * q[i]);
+    return stored;
+  }
   if (precision == Precision::kInt8) {
     float largest = 0.0f;
     for (float value : row)
@@ -405,7 +414,8 @@ std::string PrecisionName(Precision precision) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearTest,
-                         ::testing::Values(Precision::kF32, Precision::kBf16, Precision::kInt8),
+                         ::testing::Values(Precision::kF32, Precision::kBf16, Precision::kInt8,
+                                           Precision::kInt4),
                          [](const auto& info) { return PrecisionName(info.param); });
 
 // The integer precisions, whose results are known to the last bit.
@@ -459,7 +469,8 @@ TEST_P(PackedLinearIntegerTest, ReturnsInvalidArgumentWhenSumsCouldExceed32Bits)
       {.in_features = 66311, .out_features = 1, .precision = GetParam()}, kernels_, arena_));
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearIntegerTest, ::testing::Values(Precision::kInt8),
+INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearIntegerTest,
+                         ::testing::Values(Precision::kInt8, Precision::kInt4),
                          [](const auto& info) { return PrecisionName(info.param); });
 
 TEST(LinearKernelsTest, SharesASetBetweenLayersOfEqualWidth) {

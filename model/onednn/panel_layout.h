@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/onednn/integer/int4_layout.h"
 #include "model/onednn/linear_kernels.h"
 #include "model/tensor/linear_input.h"
 
@@ -12,7 +13,8 @@ namespace phyllo {
 // How the weights of kLinearPanel output features lie in memory, k = padded_in_features:
 //   f32   [k, kLinearPanel]
 //   bf16  [k / 2, kLinearPanel, 2], pairs of k side by side
-//   int8  [k / 4, kLinearPanel, 4], fours of k side by side; then the panel's PanelScales
+//   int8  [k / 4, kLinearPanel, 4], fours of k side by side; then Offsets and Scales
+//   int4  Int4Layout; then Offsets and Scales
 // Private to model/onednn. A value type.
 class PanelLayout {
  public:
@@ -21,7 +23,7 @@ class PanelLayout {
         padded_in_features_((in_features + KGranule(precision) - 1) / KGranule(precision) *
                             KGranule(precision)) {}
 
-  // What k and its chunks are multiples of: a row of an AMX tile.
+  // What k and its chunks are multiples of: a row of an AMX tile, Int4Layout::kBlock.
   static constexpr int64_t KGranule(Precision precision) {
     return InputPrecision(precision) == Precision::kInt8 ? 64 : 32;
   }
@@ -29,7 +31,10 @@ class PanelLayout {
   Precision precision() const { return precision_; }
   int64_t padded_in_features() const { return padded_in_features_; }
   // Bytes of the weights of `k` input features, a multiple of KGranule.
-  int64_t WeightBytes(int64_t k) const { return k * kLinearPanel * BytesPerElement(precision_); }
+  int64_t WeightBytes(int64_t k) const {
+    if (precision_ == Precision::kInt4) return k / Int4Layout::kBlock * Int4Layout::kBlockBytes;
+    return k * kLinearPanel * BytesPerElement(precision_);
+  }
   int64_t panel_bytes() const {
     const bool has_scales = InputPrecision(precision_) == Precision::kInt8;
     return WeightBytes(padded_in_features_) + (has_scales ? kScaleBytes : 0);

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "model/onednn/integer/int4_layout.h"
 #include "model/onednn/integer/quantize.h"
 #include "model/tensor/dtype.h"
 
 namespace phyllo {
 namespace {
+
+static_assert(Int4Layout::kPanel == kLinearPanel && Int4Layout::kGroup == kInt4Group);
 
 // Elements packed at a time: a block of kPackBlock x kPackBlock stays in the first-level cache.
 constexpr int64_t kPackBlock = 64;
@@ -76,31 +79,65 @@ void PackPlain(const WeightSlice& weight, const PanelLayout& layout, int64_t row
   }
 }
 
-// Writes one output feature, w [in_features], to column `column` of a panel.
-void PackInt8Row(absl::Span<const float> w, const PanelLayout& layout, int64_t column,
-                 absl::Span<int8_t> q, std::byte* panel) {
-  layout.Scales(panel)[column] = QuantizeToInt8(w, q);
+// One output feature on its way into a panel.
+struct QuantizedRow {
+  explicit QuantizedRow(size_t k) : q(k), multipliers((k + kInt4Group - 1) / kInt4Group) {}
+
+  std::vector<int8_t> q;             // [k]
+  std::vector<uint8_t> multipliers;  // of int4: a group each
+};
+
+// Both write the weights w [k] to column `column` of a panel, and return the sum of their integers.
+int32_t PackInt8Row(absl::Span<const float> w, const PanelLayout& layout, int64_t column,
+                    QuantizedRow& row, std::byte* panel) {
+  layout.Scales(panel)[column] = QuantizeToInt8(w, absl::MakeSpan(row.q));
   int32_t sum = 0;
   auto* const target = reinterpret_cast<int8_t*>(panel) + column * 4;
-  for (size_t k = 0; k < q.size(); ++k) {
-    target[k / 4 * kLinearPanel * 4 + k % 4] = q[k];
-    sum += q[k];
+  for (size_t k = 0; k < row.q.size(); ++k) {
+    target[k / 4 * kLinearPanel * 4 + k % 4] = row.q[k];
+    sum += row.q[k];
   }
-  layout.Offsets(panel)[column] = LinearInput::kInt8Zero * sum;
+  return sum;
+}
+
+int32_t PackInt4Row(absl::Span<const float> w, const PanelLayout& layout, int64_t column,
+                    QuantizedRow& row, std::byte* panel) {
+  layout.Scales(panel)[column] =
+      QuantizeToInt4(w, absl::MakeSpan(row.multipliers), absl::MakeSpan(row.q));
+  // Sets one half of a byte.
+  const auto set = [&](int64_t byte, bool upper, int value) {
+    auto& target = reinterpret_cast<uint8_t*>(panel)[byte];
+    target = static_cast<uint8_t>(upper ? (target & 0x0f) | (value & 15) << 4
+                                        : (target & 0xf0) | (value & 15));
+  };
+  for (size_t group = 0; group < row.multipliers.size(); ++group) {
+    set(Int4Layout::MultiplierByte(static_cast<int64_t>(group) * kInt4Group, column),
+        group % 2 == 1, row.multipliers[group]);
+  }
+  int32_t sum = 0;
+  for (size_t k = 0; k < row.q.size(); ++k) {
+    set(Int4Layout::WeightByte(static_cast<int64_t>(k), column), k % 8 >= 4, row.q[k]);
+    sum += row.multipliers[k / kInt4Group] * row.q[k];
+  }
+  return sum;
 }
 
 void PackQuantized(const WeightSlice& weight, const PanelLayout& layout, int64_t row_begin,
                    std::byte* panels) {
   const auto k = static_cast<size_t>(weight.in_features);
   std::vector<float> rows(kQuantizedRows * k);
-  std::vector<int8_t> q(k);
+  QuantizedRow quantized(k);
+  const auto pack_row = layout.precision() == Precision::kInt4 ? PackInt4Row : PackInt8Row;
   for (int64_t begin = 0; begin < weight.out_features; begin += kQuantizedRows) {
     const int64_t count = std::min(kQuantizedRows, weight.out_features - begin);
     ReadBlock(weight, begin, count, 0, weight.in_features, weight.in_features, rows.data());
     for (int64_t i = 0; i < count; ++i) {
       const int64_t row = row_begin + begin + i;
-      PackInt8Row(absl::MakeConstSpan(rows).subspan(i * k, k), layout, row % kLinearPanel,
-                  absl::MakeSpan(q), panels + row / kLinearPanel * layout.panel_bytes());
+      const int64_t column = row % kLinearPanel;
+      std::byte* const panel = panels + row / kLinearPanel * layout.panel_bytes();
+      const int32_t sum =
+          pack_row(absl::MakeConstSpan(rows).subspan(i * k, k), layout, column, quantized, panel);
+      layout.Offsets(panel)[column] = LinearInput::kInt8Zero * sum;
     }
   }
 }
