@@ -54,25 +54,33 @@ LinearInput Narrow(LinearInput wide, int64_t cols) {
 }  // namespace
 
 absl::StatusOr<Activations> Activations::Create(const DecoderDescription& description,
-                                                Precision precision, int64_t max_rows,
+                                                const ModelPrecision& precision, int64_t max_rows,
                                                 HugePageArena& arena) {
   PHYLLO_CHECK(!description.layers.empty() &&
                static_cast<int64_t>(description.ropes.size()) <= kMaxRopes);
   LayerColumns columns(description.layers[0]);
   for (const LayerDescription& layer : description.layers) columns.Widen(LayerColumns(layer));
   const int64_t hidden_size = description.hidden_size;
+  const Precision attention_input = InputPrecision(precision.attention);
+  const Precision feed_forward_input = InputPrecision(precision.feed_forward);
   Activations result;
-  PHYLLO_ASSIGN_OR_RETURN(result.normed, NewLinearInput(max_rows, hidden_size, precision, arena));
-  result.feed_forward_input = result.normed;
+  PHYLLO_ASSIGN_OR_RETURN(
+      std::byte* const normed,
+      arena.Allocate(std::max(LinearInput::BytesFor(max_rows, hidden_size, attention_input),
+                              LinearInput::BytesFor(max_rows, hidden_size, feed_forward_input))));
+  result.normed = {
+      .precision = attention_input, .data = normed, .rows = max_rows, .cols = hidden_size};
+  result.feed_forward_input = {
+      .precision = feed_forward_input, .data = normed, .rows = max_rows, .cols = hidden_size};
   PHYLLO_ASSIGN_OR_RETURN(result.update, NewMatrix(max_rows, hidden_size, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.qkv, NewMatrix(max_rows, columns.qkv, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.attention,
-                          NewLinearInput(max_rows, columns.attention, precision, arena));
+                          NewLinearInput(max_rows, columns.attention, attention_input, arena));
   PHYLLO_ASSIGN_OR_RETURN(result.gate_up, NewMatrix(max_rows, columns.gate_up, arena));
-  PHYLLO_ASSIGN_OR_RETURN(result.feed_forward,
-                          NewLinearInput(max_rows, columns.feed_forward, precision, arena));
-  PHYLLO_ASSIGN_OR_RETURN(result.experts,
-                          ExpertActivations::Create(description, precision, max_rows, arena));
+  PHYLLO_ASSIGN_OR_RETURN(result.feed_forward, NewLinearInput(max_rows, columns.feed_forward,
+                                                              feed_forward_input, arena));
+  PHYLLO_ASSIGN_OR_RETURN(
+      result.experts, ExpertActivations::Create(description, feed_forward_input, max_rows, arena));
   for (size_t i = 0; i < description.ropes.size(); ++i) {
     const int64_t cols = description.ropes[i].rotary_dim / 2;
     PHYLLO_ASSIGN_OR_RETURN(result.ropes[i].cos, NewMatrix(max_rows, cols, arena));

@@ -11,6 +11,7 @@
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/expert_activations.h"
+#include "model/transformer/precision/model_precision.h"
 
 namespace phyllo {
 
@@ -21,7 +22,8 @@ struct RopeRows {
 };
 
 // Views of buffers for m rows; the layers of a step use the same ones in turn. Owns nothing. What a
-// matrix product reads is a LinearInput, what it writes is f32.
+// matrix product reads is a LinearInput in the input precision of the module whose weights it
+// meets, what it writes is f32.
 struct Activations {
   static constexpr int64_t kMaxRopes = 2;
 
@@ -29,7 +31,7 @@ struct Activations {
   // Requires at least one layer and at most kMaxRopes ropes. RESOURCE_EXHAUSTED when memory runs
   // out.
   static absl::StatusOr<Activations> Create(const DecoderDescription& description,
-                                            Precision precision, int64_t max_rows,
+                                            const ModelPrecision& precision, int64_t max_rows,
                                             HugePageArena& arena);
 
   // The first `rows` rows of every buffer. Requires rows <= max_rows.
@@ -39,8 +41,8 @@ struct Activations {
   Activations ForLayer(const LayerDescription& layer) const;
 
   LinearInput normed;              // [m, d], what the projections of attention read
-  LinearInput feed_forward_input;  // [m, d], what the feed-forward reads: the memory of `normed`,
-                                   // but with experts that of experts.router_input
+  LinearInput feed_forward_input;  // [m, d], what the feed-forward reads: in the memory of
+                                   // `normed`, but with experts that of experts.router_input
   MatrixView<float> update;  // [m, d], what a half makes before it is added to the residual stream
   MatrixView<float> qkv;     // [m, (h + 2 kv) * hd], columns q | k | v
   LinearInput attention;     // [m, h * hd]

@@ -134,8 +134,12 @@ void RunDecoderLayer(const StepContext& step, const LayerWeights& weights, const
 
   if (weights.description.residual == ResidualForm::kParallel) {
     RunAttention(step, weights, kv_layer, a, {.y = a.update, .add = false});
+    // Without a norm of its own the feed-forward reads what attention read, and finds it there if
+    // both read the same precision.
     if (weights.feed_forward_norm.has_value())
       ApplyNorm(step, *weights.feed_forward_norm, hidden_states, a.feed_forward_input);
+    else if (a.feed_forward_input.precision != a.normed.precision)
+      ReadResidual(step, weights.input_norm, hidden_states, a.feed_forward_input);
     RunFeedForward(step, weights, a, {.y = a.update, .add = true});
     AddUpdate(step, std::nullopt, factor, a.update, hidden_states);
     return;

@@ -104,6 +104,8 @@ class WeightLoader {
     }
   }
 
+  const ModelPrecision& precision() const { return options_.precision; }
+
   // The matrix that is lm_head; absent if the model has none.
   std::optional<WeightRole> head_role() const { return head_role_; }
 
@@ -129,8 +131,9 @@ class WeightLoader {
   }
 
   // The matrices of `parts` behind each other along their rows, with what biases the map holds.
-  absl::StatusOr<PackedLinear> LoadLinear(absl::Span<const Part> parts, int64_t layer) {
-    return LoadLinear(parts, layer, /*expert=*/-1, options_.precision);
+  absl::StatusOr<PackedLinear> LoadLinear(absl::Span<const Part> parts, int64_t layer,
+                                          Precision precision) {
+    return LoadLinear(parts, layer, /*expert=*/-1, precision);
   }
 
   absl::StatusOr<FeedForwardWeights> LoadFeedForward(bool gated, int64_t layer,
@@ -139,10 +142,10 @@ class WeightLoader {
     if (gated) gate_up.push_back({WeightRole::kGateProj, WeightRole::kGateProjBias});
     gate_up.push_back({WeightRole::kUpProj, WeightRole::kUpProjBias});
     PHYLLO_ASSIGN_OR_RETURN(PackedLinear gate_up_proj,
-                            LoadLinear(gate_up, layer, expert, options_.precision));
+                            LoadLinear(gate_up, layer, expert, options_.precision.feed_forward));
     PHYLLO_ASSIGN_OR_RETURN(PackedLinear down_proj,
                             LoadLinear({{WeightRole::kDownProj, WeightRole::kDownProjBias}}, layer,
-                                       expert, options_.precision));
+                                       expert, options_.precision.feed_forward));
     return FeedForwardWeights{.gate_up_proj = std::move(gate_up_proj),
                               .down_proj = std::move(down_proj)};
   }
@@ -276,11 +279,12 @@ absl::StatusOr<LayerWeights> LoadLayer(const DecoderDescription& description, in
                           loader.LoadLinear({{Role::kQProj, Role::kQProjBias},
                                              {Role::kKProj, Role::kKProjBias},
                                              {Role::kVProj, Role::kVProjBias}},
-                                            layer));
+                                            layer, loader.precision().attention));
   PHYLLO_ASSIGN_OR_RETURN(auto q_norm, load_head_norm(Role::kQNorm));
   PHYLLO_ASSIGN_OR_RETURN(auto k_norm, load_head_norm(Role::kKNorm));
-  PHYLLO_ASSIGN_OR_RETURN(PackedLinear o_proj,
-                          loader.LoadLinear({{Role::kOProj, Role::kOProjBias}}, layer));
+  PHYLLO_ASSIGN_OR_RETURN(
+      PackedLinear o_proj,
+      loader.LoadLinear({{Role::kOProj, Role::kOProjBias}}, layer, loader.precision().attention));
   PHYLLO_ASSIGN_OR_RETURN(auto attention_output_norm, load_norm(Role::kAttentionOutputNorm));
   PHYLLO_ASSIGN_OR_RETURN(auto feed_forward_norm,
                           load_norm(Role::kFeedForwardNorm, Role::kFeedForwardNormBias));
@@ -315,9 +319,9 @@ absl::StatusOr<HeadWeights> LoadHead(const DecoderDescription& description, Weig
   if (!final_norm.has_value()) return absl::InternalError("no weight of the final norm");
   HeadWeights head = {.final_norm = *final_norm, .lm_head = std::nullopt};
   if (loader.head_role().has_value()) {
-    PHYLLO_ASSIGN_OR_RETURN(
-        head.lm_head,
-        loader.LoadLinear({{*loader.head_role(), WeightRole::kLmHeadBias}}, /*layer=*/-1));
+    PHYLLO_ASSIGN_OR_RETURN(head.lm_head,
+                            loader.LoadLinear({{*loader.head_role(), WeightRole::kLmHeadBias}},
+                                              /*layer=*/-1, loader.precision().lm_head));
   }
   return head;
 }

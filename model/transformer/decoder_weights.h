@@ -17,7 +17,7 @@
 #include "model/ops/experts/expert_routing.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/huge_page_arena.h"
-#include "model/tensor/linear_input.h"
+#include "model/transformer/precision/model_precision.h"
 
 namespace phyllo {
 
@@ -67,7 +67,7 @@ struct HeadWeights {
 };
 
 struct DecoderWeightsOptions {
-  Precision precision = Precision::kF32;
+  ModelPrecision precision = {};
   int64_t first_layer = 0;  // layers [first_layer, last_layer)
   int64_t last_layer = 0;
   bool head = true;  // load the final norm and, if the model has one, lm_head

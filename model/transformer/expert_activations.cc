@@ -82,10 +82,12 @@ absl::StatusOr<ExpertActivations> ExpertActivations::Create(const DecoderDescrip
   PHYLLO_ASSIGN_OR_RETURN(result.first_slot, arena.AllocateSpan<int64_t>(sizes.all_experts + 1));
   PHYLLO_ASSIGN_OR_RETURN(result.products, arena.AllocateSpan<LinearProduct>(sizes.all_experts));
 
-  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> output,
-                          arena.AllocateSpan<float>(slot_count * FloatStride(d)));
-  result.output = FloatMatrix(output.data(), slot_count, d);
-  result.input = {.precision = precision, .data = output.data(), .rows = slot_count, .cols = d};
+  PHYLLO_ASSIGN_OR_RETURN(
+      std::byte* const output,
+      arena.Allocate(std::max(LinearInput::BytesFor(slot_count, d, Precision::kF32),
+                              LinearInput::BytesFor(slot_count, d, precision))));
+  result.output = FloatMatrix(reinterpret_cast<float*>(output), slot_count, d);
+  result.input = {.precision = precision, .data = output, .rows = slot_count, .cols = d};
   PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> gate_up,
                           arena.AllocateSpan<float>(slot_count * FloatStride(sizes.gate_up)));
   result.gate_up = FloatMatrix(gate_up.data(), slot_count, sizes.gate_up);

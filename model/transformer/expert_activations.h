@@ -18,7 +18,8 @@ namespace phyllo {
 // expert_routing.h); the layers of a step use the same ones in turn. Owns nothing.
 struct ExpertActivations {
   // Buffers for max_rows rows, in `arena`, as large as the layer with the most or widest experts
-  // needs; empty if no layer has experts. RESOURCE_EXHAUSTED when memory runs out.
+  // needs, for experts that read inputs in `precision`; empty if no layer has experts.
+  // RESOURCE_EXHAUSTED when memory runs out.
   static absl::StatusOr<ExpertActivations> Create(const DecoderDescription& description,
                                                   Precision precision, int64_t max_rows,
                                                   HugePageArena& arena);

@@ -125,7 +125,7 @@ KvLayout LayoutOf(const DecoderDescription& description, const TransformerOption
   return {.num_key_value_heads = attention.num_key_value_heads,
           .head_dim = attention.head_dim,
           .page_size = options.page_size,
-          .precision = options.precision};
+          .precision = options.precision.kv_cache};
 }
 
 }  // namespace
@@ -141,9 +141,10 @@ absl::Status Transformer::Impl::AllocateBuffers() {
   if (weights.head.has_value()) {
     const int64_t rows = options.max_logits_rows;
     const int64_t cols = description.hidden_size;
+    const Precision precision = InputPrecision(options.precision.lm_head);
     PHYLLO_ASSIGN_OR_RETURN(std::byte* const data,
-                            arena.Allocate(LinearInput::BytesFor(rows, cols, options.precision)));
-    logits_input = {.precision = options.precision, .data = data, .rows = rows, .cols = cols};
+                            arena.Allocate(LinearInput::BytesFor(rows, cols, precision)));
+    logits_input = {.precision = precision, .data = data, .rows = rows, .cols = cols};
   }
   slices.assign(kv_cache->page_groups().size(), std::vector<SequenceSlice>(options.max_rows));
   for (const RopeFrequencies& rope : ropes) {

@@ -21,16 +21,15 @@
 #include "model/config/model_config.h"
 #include "model/kv_cache/kv_cache.h"
 #include "model/parallel/thread_pool.h"
-#include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/step_slice.h"
 
 namespace phyllo {
 
 struct TransformerOptions {
-  // Type of the operands of the matrix products and of the KV cache. The residual stream, norms,
-  // softmax and logits are f32 in both.
-  Precision precision = Precision::kF32;
+  // Of the matrices of each module and of the KV cache.
+  ModelPrecision precision = {};
 
   // The layers [first_layer, last_layer) of the model; last_layer -1 means num_hidden_layers. The
   // final norm and the LM head are loaded if the last layer of the model is among them.

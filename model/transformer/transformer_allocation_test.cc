@@ -16,6 +16,7 @@
 #include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/step_slice.h"
 #include "model/transformer/testing/model_runner.h"
 #include "model/transformer/testing/toy_models.h"
@@ -51,7 +52,8 @@ TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
   const auto& [model, precision] = GetParam();
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string directory, WriteToyModel(FindToyModel(model)));
   PHYLLO_ASSERT_OK_AND_ASSIGN(
-      const auto runner, ModelRunner::Load(directory, {.precision = precision, .num_threads = 2}));
+      const auto runner,
+      ModelRunner::Load(directory, {.precision = ModelPrecision::Of(precision), .num_threads = 2}));
   const int64_t d = runner->transformer().description().hidden_size;
   const int64_t v = runner->vocab_size();
   SequencePages prefilling = runner->NewSequence();

@@ -23,6 +23,7 @@
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/step_slice.h"
 #include "model/transformer/testing/model_runner.h"
 #include "model/transformer/testing/reference_transformer.h"
@@ -44,8 +45,9 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> LoadToy(const ToyModel& model,
                                                      Precision precision = Precision::kF32) {
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ToyConfig(model));
   PHYLLO_ASSIGN_OR_RETURN(const std::string directory, WriteToyModel(model));
-  return ModelRunner::Load(config, directory,
-                           {.precision = precision, .page_size = 16, .kv_page_count = 32});
+  return ModelRunner::Load(
+      config, directory,
+      {.precision = ModelPrecision::Of(precision), .page_size = 16, .kv_page_count = 32});
 }
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {

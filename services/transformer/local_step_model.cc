@@ -14,37 +14,23 @@
 #include "model/heads/pooling_config.h"
 #include "model/kv_cache/layer_groups.h"
 #include "model/kv_cache/page_split.h"
-#include "model/tensor/dtype.h"
+#include "model/tensor/linear_input.h"
 #include "model/transformer/layer_groups_of.h"
+#include "model/transformer/precision/packed_bytes.h"
 
 namespace phyllo {
 namespace {
 
-// Whether no matrix has more than 16 bits an element. The norms of GGUF files always have 32.
-bool HasOnlyShortMatrices(const Checkpoint& checkpoint) {
-  return std::all_of(
-      checkpoint.tensors().begin(), checkpoint.tensors().end(), [](const TensorView& tensor) {
-        return tensor.shape.size() < 2 || ByteSize(tensor.dtype) <= 2 * BlockElements(tensor.dtype);
-      });
-}
-
-// Bytes of all tensors once packed.
-int64_t PackedBytes(const Checkpoint& checkpoint, Precision precision) {
-  int64_t elements = 0;
-  for (const TensorView& tensor : checkpoint.tensors()) elements += tensor.num_elements();
-  return elements * BytesPerElement(precision);
-}
-
 // Pages of each group of layers.
 absl::StatusOr<std::vector<int64_t>> PageCounts(const LocalStepModelOptions& options,
                                                 const DecoderDescription& description,
-                                                int64_t weight_bytes, Precision precision) {
+                                                int64_t weight_bytes, Precision kv_precision) {
   const AttentionDescription& attention = description.layers[0].attention;
   const int64_t layer_page_bytes =
       KvCache::PageStride({.num_key_value_heads = attention.num_key_value_heads,
                            .head_dim = attention.head_dim,
                            .page_size = options.page_size,
-                           .precision = precision});
+                           .precision = kv_precision});
   const int64_t page_bytes = description.num_hidden_layers() * layer_page_bytes;
   const int64_t cache_bytes =
       options.kv_cache_bytes.value_or((options.memory_bytes - weight_bytes) / 2);
@@ -87,12 +73,11 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
       model->thread_pool_,
       ThreadPool::Create({.num_threads = options.num_threads, .pin = options.pin_threads}));
 
-  const bool bf16 = HasOnlyShortMatrices(*model->checkpoint_);
-  model->precision_ = options.precision.value_or(bf16 ? Precision::kBf16 : Precision::kF32);
-  PHYLLO_ASSIGN_OR_RETURN(
-      std::vector<int64_t> page_counts,
-      PageCounts(options, model->description_, PackedBytes(*model->checkpoint_, model->precision_),
-                 model->precision_));
+  model->precision_ = options.precision.Resolve(AutomaticPrecision(*model->checkpoint_));
+  PHYLLO_ASSIGN_OR_RETURN(std::vector<int64_t> page_counts,
+                          PageCounts(options, model->description_,
+                                     PackedWeightBytes(model->description_, model->precision_),
+                                     model->precision_.kv_cache));
   PHYLLO_ASSIGN_OR_RETURN(
       model->transformer_,
       Transformer::Load(model->config_, *model->checkpoint_, *model->thread_pool_,

@@ -20,7 +20,7 @@
 #include "model/embedding/embedding_table.h"
 #include "model/heads/label_head.h"
 #include "model/parallel/thread_pool.h"
-#include "model/tensor/linear_input.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/transformer.h"
 #include "services/transformer/engine/step_model.h"
 
@@ -29,8 +29,7 @@ namespace phyllo {
 struct LocalStepModelOptions {
   // config.json, *.safetensors; generation_config.json and 1_Pooling/config.json if they are there
   std::string model_folder;
-  // Absent: bf16 if the checkpoint is of 16-bit types, else f32.
-  std::optional<Precision> precision;
+  PrecisionChoice precision = {};
   int num_threads = 1;
   bool pin_threads = false;
   int64_t max_rows = 256;
@@ -85,7 +84,7 @@ class LocalStepModel final : public StepModel {
   const GenerationConfig& generation_config() const { return generation_config_; }
   const DecoderDescription& description() const { return description_; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
-  Precision precision() const { return precision_; }
+  const ModelPrecision& precision() const { return precision_; }
   int64_t kv_bytes_per_token() const { return transformer_->kv_cache().bytes_per_token(); }
 
  private:
@@ -99,7 +98,7 @@ class LocalStepModel final : public StepModel {
   std::unique_ptr<ThreadPool> thread_pool_;
   std::unique_ptr<Transformer> transformer_;
   std::optional<LabelHead> label_head_;  // set if the model has one
-  Precision precision_ = Precision::kF32;
+  ModelPrecision precision_;
   StepModelSizes sizes_;
   std::vector<int64_t> row_numbers_;  // 0, 1, ... [max_rows]
 };

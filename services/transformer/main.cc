@@ -17,6 +17,7 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/transformer/instruction_set.h"
+#include "model/transformer/precision/model_precision.h"
 #include "services/common/server_identity.h"
 #include "services/common/service_flags.h"
 #include "services/common/service_process.h"
@@ -32,8 +33,10 @@ ABSL_FLAG(std::string, model, "",
           "Hugging Face model folder (config.json and *.safetensors) or GGUF file. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
 ABSL_FLAG(std::string, precision, "auto",
-          "Of the matrix products and the KV cache: f32, bf16, or auto = bf16 if the checkpoint is "
-          "of 16-bit types, else f32");
+          "Of the weights and the KV cache: f32, bf16, int8 or int4, or auto = bf16 if the "
+          "checkpoint is of 16-bit types, else f32; behind it exceptions by module (attention, "
+          "feed_forward, lm_head, kv_cache), as in int8,lm_head=bf16,kv_cache=int8. Without one "
+          "the KV cache is bf16, beside f32 f32, and the head of int4 is int8");
 ABSL_FLAG(int, threads, 0,
           "Threads that compute. 0: physical cores within the CPU set and quota. Range [0, 1024]");
 ABSL_FLAG(bool, pin_threads, false, "Pins the threads that compute to CPUs");
@@ -82,14 +85,6 @@ absl::Time MonotonicNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-absl::StatusOr<std::optional<Precision>> ParsePrecision(const std::string& text) {
-  if (text == "auto") return std::optional<Precision>();
-  if (text == "f32") return std::optional(Precision::kF32);
-  if (text == "bf16") return std::optional(Precision::kBf16);
-  return absl::InvalidArgumentError(
-      absl::StrCat("--precision is \"", text, "\", must be auto, f32 or bf16"));
-}
-
 absl::Status CheckRange(const char* flag, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -106,7 +101,7 @@ absl::StatusOr<LocalStepModelOptions> ReadModelOptions(Logger& logger) {
   options.model_folder = absl::GetFlag(FLAGS_model);
   if (options.model_folder.empty())
     return absl::InvalidArgumentError("--model is required; try --help");
-  PHYLLO_ASSIGN_OR_RETURN(options.precision, ParsePrecision(absl::GetFlag(FLAGS_precision)));
+  PHYLLO_ASSIGN_OR_RETURN(options.precision, ParsePrecisionChoice(absl::GetFlag(FLAGS_precision)));
   options.max_rows = absl::GetFlag(FLAGS_max_batch_tokens);
   PHYLLO_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_rows, 1, 65536));
   PHYLLO_RETURN_IF_ERROR(CheckRange("max_prefill_tokens", absl::GetFlag(FLAGS_max_prefill_tokens),
@@ -167,7 +162,7 @@ absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& mode
   PHYLLO_ASSIGN_OR_RETURN(const std::string digest, ComputeWeightsDigest(model.checkpoint()));
   info.mutable_fingerprint()->set_weights_sha256(DigestBytes(digest));
   info.set_instruction_set(InstructionSetName());
-  info.set_precision(model.precision() == Precision::kBf16 ? "bf16" : "f32");
+  info.set_precision(model.precision().ToString());
   return info;
 }
 

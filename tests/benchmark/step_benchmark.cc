@@ -27,8 +27,8 @@
 #include "model/gguf/model_files.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/parallel/thread_pool.h"
-#include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/testing/matmul_bound.h"
 #include "model/transformer/transformer.h"
 
@@ -37,7 +37,7 @@ namespace {
 
 struct Flags {
   std::string model;
-  std::string precision = "bf16";
+  std::string precision = "auto";
   int threads = 2;
   int64_t prefill = 512;  // tokens of a prompt
   int64_t decode = 128;   // steps
@@ -46,6 +46,7 @@ struct Flags {
 };
 
 struct Model {
+  ModelPrecision precision;
   std::unique_ptr<Checkpoint> checkpoint;
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Transformer> transformer;
@@ -60,20 +61,18 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-Precision PrecisionOf(const Flags& flags) {
-  return flags.precision == "f32" ? Precision::kF32 : Precision::kBf16;
-}
-
 absl::StatusOr<Model> LoadModel(const Flags& flags) {
   PHYLLO_ASSIGN_OR_RETURN(const std::string text, ReadModelFile(flags.model, "config.json"));
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text));
   Model model;
+  PHYLLO_ASSIGN_OR_RETURN(const PrecisionChoice choice, ParsePrecisionChoice(flags.precision));
   PHYLLO_ASSIGN_OR_RETURN(model.checkpoint, Checkpoint::Open(flags.model));
+  model.precision = choice.Resolve(AutomaticPrecision(*model.checkpoint));
   PHYLLO_ASSIGN_OR_RETURN(model.pool,
                           ThreadPool::Create({.num_threads = flags.threads, .pin = true}));
   const int64_t largest_batch = *std::max_element(flags.batches.begin(), flags.batches.end());
   const TransformerOptions options = {
-      .precision = PrecisionOf(flags),
+      .precision = model.precision,
       .max_rows = std::max(flags.prefill, largest_batch),
       .max_logits_rows = largest_batch,
       .kv_page_count = largest_batch * ((flags.prefill + flags.decode) / 64 + 1),
@@ -89,7 +88,7 @@ absl::StatusOr<Model> LoadModel(const Flags& flags) {
   model.embedding_table = std::make_unique<EmbeddingTable>(std::move(table));
   PHYLLO_ASSIGN_OR_RETURN(model.bound,
                           MatmulBound::Create(model.transformer->description(), *model.checkpoint,
-                                              *model.pool, PrecisionOf(flags), options.max_rows));
+                                              *model.pool, model.precision, options.max_rows));
   return model;
 }
 
@@ -178,7 +177,7 @@ absl::Status Run(const Flags& flags) {
     std::printf(
         "%s, %d threads, batch %d: prefill %d: %.0f tok/s (%.0f %% of the matmul bound); decode "
         "%d: %.1f tok/s (%.0f %%)\n",
-        flags.precision.c_str(), flags.threads, static_cast<int>(batch),
+        model.precision.ToString().c_str(), flags.threads, static_cast<int>(batch),
         static_cast<int>(flags.prefill), Median(prefill), Median(prefill_share),
         static_cast<int>(flags.decode), Median(decode), Median(decode_share));
     std::fflush(stdout);
@@ -193,8 +192,7 @@ int main(int argc, char** argv) {
   phyllo::Flags flags;
   CLI::App app("Tokens per second of the model library alone.");
   app.add_option("--model", flags.model, "model folder")->required();
-  app.add_option("--precision", flags.precision, "f32 or bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+  app.add_option("--precision", flags.precision, "as the transformer's --precision")
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "compute threads")
       ->check(CLI::Range(1, 1024))

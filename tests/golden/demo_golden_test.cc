@@ -13,6 +13,7 @@
 #include "model/base/status_matchers.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/testing/model_runner.h"
 #include "nlohmann/json.hpp"
 
@@ -46,7 +47,8 @@ class DemoGoldenTest : public testing::Test {
   void Load(Precision precision) {
     cases_ = ReadCases();
     ASSERT_EQ(cases_.size(), 12);
-    PHYLLO_ASSERT_OK_AND_ASSIGN(runner_, ModelRunner::Load("model/demo", {.precision = precision}));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(
+        runner_, ModelRunner::Load("model/demo", {.precision = ModelPrecision::Of(precision)}));
   }
 
   // The largest error of the golden first logits.

@@ -18,6 +18,7 @@
 #include "model/base/status_matchers.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/tensor/linear_input.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/testing/model_runner.h"
 
 namespace phyllo {
@@ -87,7 +88,7 @@ class DeterminismTest : public testing::TestWithParam<std::tuple<const char*, Pr
     const std::string folder = std::string("tests/golden/data/models/") + std::get<0>(GetParam());
     auto runner = ModelRunner::Load(
         folder,
-        {.precision = std::get<1>(GetParam()),
+        {.precision = ModelPrecision::Of(std::get<1>(GetParam())),
          .num_threads = num_threads,
          .max_rows = kRequests * kLongestPrompt,
          .page_size = 16,

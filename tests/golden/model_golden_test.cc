@@ -23,6 +23,7 @@
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/instruction_set.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/testing/model_runner.h"
 #include "model/transformer/transformer.h"
 #include "tests/golden/golden_model.h"
@@ -108,9 +109,9 @@ class ModelGoldenTest : public testing::Test {
   void SetUp() override {
     RecordProperty("precision", case_.precision == Precision::kF32 ? "f32" : "bf16");
     PHYLLO_ASSERT_OK_AND_ASSIGN(golden_, GoldenModel::Open(case_.directory));
-    PHYLLO_ASSERT_OK_AND_ASSIGN(runner_,
-                                ModelRunner::Load(case_.model, {.precision = case_.precision,
-                                                                .config_file = case_.config_file}));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(
+        runner_, ModelRunner::Load(case_.model, {.precision = ModelPrecision::Of(case_.precision),
+                                                 .config_file = case_.config_file}));
     routing_may_flip_ =
         case_.precision == Precision::kBf16 && HasExperts(runner_->transformer().description());
     const double relative =

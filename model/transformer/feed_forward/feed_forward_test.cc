@@ -27,6 +27,7 @@
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/activations.h"
 #include "model/transformer/decoder_weights.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/step_context.h"
 
 namespace phyllo {
@@ -54,8 +55,9 @@ class ExpertsTest : public testing::TestWithParam<Precision> {
     DecoderDescription decoder;
     decoder.hidden_size = kHiddenSize;
     decoder.layers = {description};
-    PHYLLO_ASSERT_OK_AND_ASSIGN(activations_,
-                                Activations::Create(decoder, GetParam(), kMaxRows, arena_));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(
+        activations_,
+        Activations::Create(decoder, ModelPrecision::Of(GetParam()), kMaxRows, arena_));
     for (const int threads : {1, 2}) {
       PHYLLO_ASSERT_OK_AND_ASSIGN(auto pool, ThreadPool::Create({.num_threads = threads}));
       pools_.push_back(std::move(pool));

@@ -1,5 +1,6 @@
 #include "model/transformer/testing/matmul_bound.h"
 
+#include <cstddef>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -23,7 +24,7 @@ absl::StatusOr<MatrixView<float>> NewMatrix(int64_t rows, int64_t cols, HugePage
 
 absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(
     const DecoderDescription& description, const Checkpoint& checkpoint, ThreadPool& pool,
-    Precision precision, int64_t max_rows) {
+    const ModelPrecision& precision, int64_t max_rows) {
   auto bound = std::unique_ptr<MatmulBound>(new MatmulBound(pool));
   PHYLLO_ASSIGN_OR_RETURN(bound->weights_,
                           DecoderWeights::Load(description, checkpoint,
@@ -38,6 +39,14 @@ absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(
   PHYLLO_ASSIGN_OR_RETURN(LinearScratch scratch,
                           LinearScratch::Create(pool.num_threads(), bound->arena_));
   bound->scratch_ = std::make_unique<LinearScratch>(std::move(scratch));
+  const Precision head_input = InputPrecision(precision.lm_head);
+  PHYLLO_ASSIGN_OR_RETURN(
+      std::byte* const head_rows,
+      bound->arena_.Allocate(LinearInput::BytesFor(max_rows, description.hidden_size, head_input)));
+  bound->head_input_ = {.precision = head_input,
+                        .data = head_rows,
+                        .rows = max_rows,
+                        .cols = description.hidden_size};
   PHYLLO_ASSIGN_OR_RETURN(bound->hidden_states_,
                           NewMatrix(max_rows, description.hidden_size, bound->arena_));
   PHYLLO_ASSIGN_OR_RETURN(bound->logits_,
@@ -80,13 +89,13 @@ double MatmulBound::TimeStep(int64_t rows, int64_t logits_rows) {
     layer.qkv_proj.Forward(a.normed, a.qkv, pool_, *scratch_);
     layer.o_proj.ForwardAdd(a.attention, hidden_states, pool_, *scratch_);
     if (layer.feed_forward.has_value()) {
-      layer.feed_forward->gate_up_proj.Forward(a.normed, a.gate_up, pool_, *scratch_);
+      layer.feed_forward->gate_up_proj.Forward(a.feed_forward_input, a.gate_up, pool_, *scratch_);
       layer.feed_forward->down_proj.ForwardAdd(a.feed_forward, hidden_states, pool_, *scratch_);
     } else {
       MultiplyByExperts(*layer.experts, a.experts);
     }
   }
-  weights_.head->lm_head->Forward(activations_.normed.SubRows(0, logits_rows),
+  weights_.head->lm_head->Forward(head_input_.SubRows(0, logits_rows),
                                   logits_.SubRows(0, logits_rows), pool_, *scratch_);
   return absl::ToDoubleSeconds(absl::Now() - begin);
 }

@@ -13,9 +13,10 @@
 #include "model/onednn/linear_kernels.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/huge_page_arena.h"
-#include "model/tensor/linear_input.h"
+#include "model/tensor/matrix_view.h"
 #include "model/transformer/activations.h"
 #include "model/transformer/decoder_weights.h"
+#include "model/transformer/precision/model_precision.h"
 
 namespace phyllo {
 
@@ -26,7 +27,8 @@ class MatmulBound {
   // Errors: those of DecoderWeights::Load and of the arena. The pool must outlive it.
   static absl::StatusOr<std::unique_ptr<MatmulBound>> Create(const DecoderDescription& description,
                                                              const Checkpoint& checkpoint,
-                                                             ThreadPool& pool, Precision precision,
+                                                             ThreadPool& pool,
+                                                             const ModelPrecision& precision,
                                                              int64_t max_rows);
 
   // Seconds of the products of one step of `rows` rows with `logits_rows` rows of logits. Requires
@@ -44,6 +46,7 @@ class MatmulBound {
   HugePageArena arena_;  // of what follows
   Activations activations_;
   std::unique_ptr<LinearScratch> scratch_;
+  LinearInput head_input_;           // [max_rows, d]
   MatrixView<float> hidden_states_;  // [max_rows, d]
   MatrixView<float> logits_;         // [max_rows, v]
 };

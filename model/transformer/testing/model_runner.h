@@ -18,13 +18,14 @@
 #include "model/embedding/embedding_table.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/parallel/thread_pool.h"
-#include "model/tensor/linear_input.h"
+#include "model/tensor/matrix_view.h"
+#include "model/transformer/precision/model_precision.h"
 #include "model/transformer/transformer.h"
 
 namespace phyllo {
 
 struct ModelRunnerOptions {
-  Precision precision = Precision::kF32;
+  ModelPrecision precision = {};
   int num_threads = 1;
   int64_t max_rows = 512;
   int64_t page_size = 64;

@@ -85,7 +85,7 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
   static std::unique_ptr<LocalStepModel> Load(Precision precision, const Setting& setting) {
     absl::StatusOr<std::unique_ptr<LocalStepModel>> model =
         LocalStepModel::Load({.model_folder = absl::StrCat("tests/golden/data/models/", GetParam()),
-                              .precision = precision,
+                              .precision = {.base = precision},
                               .num_threads = setting.num_threads,
                               .max_rows = 256,
                               .max_logits_rows = 24,

@@ -33,7 +33,7 @@ class RealModelTest : public ::testing::TestWithParam<std::string> {
   static std::unique_ptr<LocalStepModel> Load(int64_t max_sequence_length) {
     absl::StatusOr<std::unique_ptr<LocalStepModel>> model =
         LocalStepModel::Load({.model_folder = absl::StrCat("tests/golden/data/models/", GetParam()),
-                              .precision = Precision::kF32,
+                              .precision = {.base = Precision::kF32},
                               .num_threads = 2,
                               .max_rows = 64,
                               .page_size = 16,

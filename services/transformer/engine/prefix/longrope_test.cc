@@ -64,7 +64,7 @@ class LongropeTest : public ::testing::Test {
   void Start(EngineOptions options, int64_t max_sequence_length = 256) {
     absl::StatusOr<std::unique_ptr<LocalStepModel>> model =
         LocalStepModel::Load({.model_folder = "tests/golden/data/models/phi3-longrope",
-                              .precision = Precision::kF32,
+                              .precision = {.base = Precision::kF32},
                               .max_rows = 64,
                               .page_size = 16,
                               .kv_cache_bytes = int64_t{1} << 30,
