@@ -23,10 +23,25 @@ namespace {
 constexpr int64_t kLanes = 16;
 constexpr float kInfinity = __builtin_inff();
 
+// Keys or values of the head in this page, and what is fetched ahead while they are read: those of
+// the next page, or the same again.
+template <typename T>
+struct Block {
+  const T* data;
+  const T* next;
+
+  Block operator+(int64_t offset) const { return {data + offset, next + offset}; }
+  // Fetches the `count` elements of next at `offset`.
+  void FetchNext(int64_t offset, int64_t count) const {
+    constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
+    for (int64_t i = 0; i < count; i += kLine) Fetch(next + offset + i);
+  }
+};
+
 // scores[r][16 c ...] = q[r] . keys[:, 16 c ...] for R rows and C vectors of keys. q [R, hd], keys
 // [hd, page_size], scores [R, page_size].
 template <int R, int C, typename T>
-inline void ScoreBlock(const float* q, const T* keys, int64_t head_dim, int64_t page_size,
+inline void ScoreBlock(const float* q, Block<T> keys, int64_t head_dim, int64_t page_size,
                        float* scores) {
   Vec sums[R][C];
   for (int r = 0; r < R; ++r) {
@@ -34,7 +49,8 @@ inline void ScoreBlock(const float* q, const T* keys, int64_t head_dim, int64_t 
   }
   for (int64_t e = 0; e < head_dim; ++e) {
     Vec key[C];
-    for (int c = 0; c < C; ++c) key[c] = Load(keys + e * page_size + c * kLanes);
+    for (int c = 0; c < C; ++c) key[c] = Load(keys.data + e * page_size + c * kLanes);
+    keys.FetchNext(e * page_size, C * kLanes);
     for (int r = 0; r < R; ++r) {
       const Vec query = Set(q[r * head_dim + e]);
       for (int c = 0; c < C; ++c) sums[r][c] = MulAdd(query, key[c], sums[r][c]);
@@ -46,11 +62,12 @@ inline void ScoreBlock(const float* q, const T* keys, int64_t head_dim, int64_t 
 }
 
 template <int R, typename T>
-inline void ScoreRows(const float* q, const T* keys, int64_t head_dim, int64_t page_size,
+inline void ScoreRows(const float* q, Block<T> keys, int64_t head_dim, int64_t page_size,
                       int64_t vectors, float* scores) {
+  constexpr int C = ColumnBlock(R);
   int64_t c = 0;
-  for (; c + kColumnBlock <= vectors; c += kColumnBlock) {
-    ScoreBlock<R, kColumnBlock>(q, keys + c * kLanes, head_dim, page_size, scores + c * kLanes);
+  for (; c + C <= vectors; c += C) {
+    ScoreBlock<R, C>(q, keys + c * kLanes, head_dim, page_size, scores + c * kLanes);
   }
   for (; c < vectors; ++c)
     ScoreBlock<R, 1>(q, keys + c * kLanes, head_dim, page_size, scores + c * kLanes);
@@ -61,7 +78,7 @@ inline void ScoreRows(const float* q, const T* keys, int64_t head_dim, int64_t p
 // the row (16, or less at the end of hd). values [page_size, hd], weights [R, page_size], out [R,
 // stride].
 template <int R, int C, typename T>
-inline void ValueBlock(const float* weights, const T* values, int64_t head_dim, int64_t page_size,
+inline void ValueBlock(const float* weights, Block<T> values, int64_t head_dim, int64_t page_size,
                        int64_t begin, int64_t end, int64_t last, const float* rescale,
                        int64_t stride, float* out) {
   Vec sums[R][C];
@@ -71,9 +88,10 @@ inline void ValueBlock(const float* weights, const T* values, int64_t head_dim, 
   }
   for (int64_t j = begin; j < end; ++j) {
     Vec value[C];
-    for (int c = 0; c + 1 < C; ++c) value[c] = Load(values + j * head_dim + c * kLanes);
-    const T* const end_of_row = values + j * head_dim + (C - 1) * kLanes;
+    for (int c = 0; c + 1 < C; ++c) value[c] = Load(values.data + j * head_dim + c * kLanes);
+    const T* const end_of_row = values.data + j * head_dim + (C - 1) * kLanes;
     value[C - 1] = last == kLanes ? Load(end_of_row) : LoadPrefix(end_of_row, last);
+    values.FetchNext(j * head_dim, C * kLanes);
     for (int r = 0; r < R; ++r) {
       const Vec weight = Set(weights[r * page_size + j]);
       for (int c = 0; c < C; ++c) sums[r][c] = MulAdd(weight, value[c], sums[r][c]);
@@ -85,14 +103,15 @@ inline void ValueBlock(const float* weights, const T* values, int64_t head_dim, 
 }
 
 template <int R, typename T>
-inline void ValueRows(const float* weights, const T* values, int64_t head_dim, int64_t page_size,
+inline void ValueRows(const float* weights, Block<T> values, int64_t head_dim, int64_t page_size,
                       int64_t begin, int64_t end, const float* rescale, int64_t stride,
                       float* out) {
+  constexpr int C = ColumnBlock(R);
   const int64_t whole = head_dim / kLanes;
   int64_t c = 0;
-  for (; c + kColumnBlock <= whole; c += kColumnBlock) {
-    ValueBlock<R, kColumnBlock>(weights, values + c * kLanes, head_dim, page_size, begin, end,
-                                kLanes, rescale, stride, out + c * kLanes);
+  for (; c + C <= whole; c += C) {
+    ValueBlock<R, C>(weights, values + c * kLanes, head_dim, page_size, begin, end, kLanes, rescale,
+                     stride, out + c * kLanes);
   }
   for (; c < whole; ++c) {
     ValueBlock<R, 1>(weights, values + c * kLanes, head_dim, page_size, begin, end, kLanes, rescale,
@@ -163,8 +182,8 @@ inline void SoftmaxRow(Slots slots, int64_t vectors, float soft_cap, float* scor
 
 // Rows [r, r + R) of the page: scores, weights and the update of out. Each sees a key of it.
 template <int R, typename T>
-inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t page_begin, const T* keys,
-                     const T* values, Running& running) {
+inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t page_begin, Block<T> keys,
+                     Block<T> values, Running& running) {
   const int64_t stride = (tile.head_dim + kLanes - 1) / kLanes * kLanes;
   float* const scores = tile.scores + r * tile.page_size;
   float* const out = tile.out + r * stride;
@@ -199,8 +218,12 @@ inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t page_begin, c
 // Rows [r, end) of the page, R at a time and the rest in one block.
 template <int R, typename T>
 inline void RowBlocks(const AttentionTile& tile, int64_t r, int64_t end, int64_t page_begin,
-                      const T* keys, const T* values, Running& running) {
-  for (; r + R <= end; r += R) RowBlock<R>(tile, r, page_begin, keys, values, running);
+                      Block<T> keys, Block<T> values, Running& running) {
+  for (; r + R <= end; r += R) {
+    RowBlock<R>(tile, r, page_begin, keys, values, running);
+    keys.next = keys.data;  // the next page has been fetched
+    values.next = values.data;
+  }
   if constexpr (R > 1) {
     if (r < end) RowBlocks<R - 1>(tile, r, end, page_begin, keys, values, running);
   }
@@ -223,10 +246,16 @@ void AttendTile(const AttentionTile& tile) {
     const int64_t page_begin = page * tile.page_size;
     while (tile.end[first_row] <= page_begin) ++first_row;
     while (end_row < tile.rows && tile.begin[end_row] < page_begin + tile.page_size) ++end_row;
-    const int64_t offset = tile.page_table[page] * tile.page_stride;
-    const T* const keys = reinterpret_cast<const T*>(tile.keys + offset);
-    const T* const values = reinterpret_cast<const T*>(tile.values + offset);
-    RowBlocks<kRowBlock>(tile, first_row, end_row, page_begin, keys, values, running);
+    const int64_t next_begin = page_begin + tile.page_size;
+    const int64_t next = next_begin < tile.end[tile.rows - 1] ? page + 1 : page;
+    const auto block = [&](const std::byte* page_0) {
+      const auto at = [&](int64_t index) {
+        return reinterpret_cast<const T*>(page_0 + tile.page_table[index] * tile.page_stride);
+      };
+      return Block<T>{at(page), at(next)};
+    };
+    RowBlocks<kRowBlock>(tile, first_row, end_row, page_begin, block(tile.keys), block(tile.values),
+                         running);
   }
   for (int64_t r = 0; r < tile.rows; ++r) {
     const Vec sum = Set(running.sum[r]);

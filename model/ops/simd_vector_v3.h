@@ -20,10 +20,12 @@ struct Vec {
   __m256 lo, hi;  // lanes 0 to 7, 8 to 15
 };
 
-// Rows and vectors of a register tile: what fits into the 16 registers.
-inline constexpr int kRowBlock = 2;
-inline constexpr int kColumnBlock = 2;
+// Rows and, for so many, vectors of a register tile: 16 registers, many sums at once.
+inline constexpr int kRowBlock = 6;
+inline constexpr int ColumnBlock(int rows) { return rows > 2 ? 1 : 4 / rows; }
 
+// Asks for the cache line at p.
+inline void Fetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 inline Vec Zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
 inline Vec Set(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 inline Vec Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }

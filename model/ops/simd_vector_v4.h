@@ -18,10 +18,12 @@ struct Vec {
   __m512 v;
 };
 
-inline constexpr int kRowBlock = 4;
-inline constexpr int kColumnBlock = 4;
+inline constexpr int kRowBlock = 8;
+inline constexpr int ColumnBlock(int rows) { return rows > 4 ? 2 : 4; }
 
 inline __mmask16 PrefixMask(int64_t count) { return static_cast<__mmask16>((1u << count) - 1u); }
+
+inline void Fetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
 inline Vec Zero() { return {_mm512_setzero_ps()}; }
 inline Vec Set(float x) { return {_mm512_set1_ps(x)}; }
