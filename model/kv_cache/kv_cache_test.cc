@@ -37,6 +37,9 @@ TEST(KvCacheTest, StatesItsBytesPerToken) {
   layout.precision = Precision::kF32;
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto f32_cache, CreateOneGroup(layout, 7, 4));
   EXPECT_EQ(f32_cache->bytes_per_token(), 7 * 2 * 3 * 5 * 4);
+  layout.precision = Precision::kInt8;
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto int8_cache, CreateOneGroup(layout, 7, 4));
+  EXPECT_EQ(int8_cache->bytes_per_token(), 7 * 2 * 3 * (5 + 4));  // a scale for each head
 }
 
 TEST(KvCacheTest, GivesEveryPageOfEveryLayerItsOwnAlignedMemory) {

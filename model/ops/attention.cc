@@ -1,5 +1,5 @@
 // Invariants: the query rows of a (slice, kv head) are numbered r = token * group + head in group,
-// in one list; a task is kMaxRows of them. Tasks are numbered slice by slice
+// in one list; a task is up to kMaxRows of them. Tasks are numbered slice by slice
 // (scratch.task_begin()), and within a slice from the last rows, which see most keys, to the first,
 // so that the long tasks start early. What a task computes does not depend on its number. A task
 // reads q and writes q or out at its own rows and heads only.
@@ -23,7 +23,7 @@
 namespace phyllo {
 namespace {
 
-constexpr int64_t kRows = AttentionTile::kMaxRows;
+constexpr int64_t kMaxRows = AttentionTile::kMaxRows;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t value, int64_t granule) { return CeilDiv(value, granule) * granule; }
@@ -31,24 +31,62 @@ int64_t RoundUp(int64_t value, int64_t granule) { return CeilDiv(value, granule)
 float ToElement(float value, float*) { return value; }
 uint16_t ToElement(float value, uint16_t*) { return FloatToBf16(value); }
 
-// Writes one kv head's keys and values of a slice. T is float or uint16_t (bf16).
+// One slot of one kv head in a page of T. Element e of its key lies at key[e * page_size].
 template <typename T>
-void WriteHead(MatrixView<const float> k, MatrixView<const float> v, const SequenceSlice& slice,
-               const KvLayer& layer, int64_t kv_head) {
+struct Slot {
+  T* key;
+  T* value;
+  float* key_scale;  // of bytes only
+  float* value_scale;
+};
+
+template <typename T>
+Slot<T> SlotAt(const KvLayer& layer, const SequenceSlice& slice, int64_t position,
+               int64_t kv_head) {
   const KvLayout& layout = layer.layout;
   const int64_t hd = layout.head_dim;
+  std::byte* const page =
+      layer.Page(slice.page_table[static_cast<size_t>(position / layout.page_size)]);
+  const int64_t slot = position % layout.page_size;
+  float* const scales =
+      reinterpret_cast<float*>(page + 2 * layout.key_bytes()) + kv_head * layout.page_size + slot;
+  return {
+      reinterpret_cast<T*>(page) + kv_head * hd * layout.page_size + slot,
+      reinterpret_cast<T*>(page + layout.key_bytes()) + (kv_head * layout.page_size + slot) * hd,
+      scales, scales + layout.num_key_value_heads * layout.page_size};
+}
+
+// Writes one key and value [hd]. T is float or uint16_t (bf16).
+template <typename T>
+void WriteSlot(const SimdKernelTable&, const KvLayout& layout, const float* key, const float* value,
+               Slot<T> slot) {
+  for (int64_t e = 0; e < layout.head_dim; ++e)
+    slot.key[e * layout.page_size] = ToElement(key[e], slot.key);
+  for (int64_t e = 0; e < layout.head_dim; ++e) slot.value[e] = ToElement(value[e], slot.value);
+}
+
+void WriteSlot(const SimdKernelTable& table, const KvLayout& layout, const float* key,
+               const float* value, Slot<int8_t> slot) {
+  const auto round = table.round[PrecisionIndex(Precision::kInt8)];
+  uint8_t bytes[KvLayout::kMaxHeadDim];  // with the offset of LinearInput
+  const auto element = [&](int64_t e) {
+    return static_cast<int8_t>(bytes[e] - LinearInput::kInt8Zero);
+  };
+  *slot.key_scale = round(key, layout.head_dim, bytes);
+  for (int64_t e = 0; e < layout.head_dim; ++e) slot.key[e * layout.page_size] = element(e);
+  *slot.value_scale = round(value, layout.head_dim, bytes);
+  for (int64_t e = 0; e < layout.head_dim; ++e) slot.value[e] = element(e);
+}
+
+// Writes one kv head's keys and values of a slice. T is float, uint16_t (bf16) or int8_t.
+template <typename T>
+void WriteHead(const SimdKernelTable& table, MatrixView<const float> k, MatrixView<const float> v,
+               const SequenceSlice& slice, const KvLayer& layer, int64_t kv_head) {
+  const int64_t column = kv_head * layer.layout.head_dim;
   for (int64_t i = 0; i < slice.row_count; ++i) {
-    const int64_t position = slice.first_position + i;
-    std::byte* const page =
-        layer.Page(slice.page_table[static_cast<size_t>(position / layout.page_size)]);
-    const int64_t slot = position % layout.page_size;
-    T* const keys = reinterpret_cast<T*>(page) + kv_head * hd * layout.page_size + slot;
-    T* const values =
-        reinterpret_cast<T*>(page + layout.key_bytes()) + (kv_head * layout.page_size + slot) * hd;
-    const float* const key = k.Row(slice.row_begin + i) + kv_head * hd;
-    const float* const value = v.Row(slice.row_begin + i) + kv_head * hd;
-    for (int64_t e = 0; e < hd; ++e) keys[e * layout.page_size] = ToElement(key[e], keys);
-    for (int64_t e = 0; e < hd; ++e) values[e] = ToElement(value[e], values);
+    const int64_t row = slice.row_begin + i;
+    WriteSlot(table, layer.layout, k.Row(row) + column, v.Row(row) + column,
+              SlotAt<T>(layer, slice, slice.first_position + i, kv_head));
   }
 }
 
@@ -79,6 +117,15 @@ struct Task {
   int64_t count;
 };
 
+// As many as share the reading of a page well, fewer where some threads would have no task: then
+// several read the same pages, about at the same time.
+int64_t RowsPerTask(const Job& job, absl::Span<const SequenceSlice> slices, int threads) {
+  int64_t rows = 0;
+  for (const SequenceSlice& slice : slices) rows += slice.row_count;
+  rows *= job.spec.num_attention_heads;
+  return std::clamp<int64_t>(rows / threads, 1, kMaxRows);
+}
+
 // Puts the result x [hd] of a query row and head into its place: in out, or in q if out is of
 // bytes.
 void WriteOut(const Job& job, int64_t row, int64_t head, const float* x) {
@@ -98,7 +145,7 @@ void RunTask(const Job& job, const Task& task, float* scratch) {
   const int64_t out_stride = RoundUp(hd, 16);
   const int64_t group = job.group();
   float* const q = scratch;
-  float* const out = q + kRows * out_stride;
+  float* const out = q + kMaxRows * out_stride;
   AttentionTile tile;
   tile.rows = task.count;
   tile.head_dim = hd;
@@ -106,10 +153,13 @@ void RunTask(const Job& job, const Task& task, float* scratch) {
   tile.page_table = task.slice.page_table.data();
   tile.keys = job.layer.base + task.kv_head * (layout.key_bytes() / layout.num_key_value_heads);
   tile.values = tile.keys + layout.key_bytes();
+  tile.key_scales = job.layer.base + 2 * layout.key_bytes() +
+                    task.kv_head * (layout.scale_bytes() / layout.num_key_value_heads);
+  tile.value_scales = tile.key_scales + layout.scale_bytes();
   tile.page_stride = job.layer.page_stride;
   tile.q = q;
   tile.out = out;
-  tile.scores = out + kRows * out_stride;
+  tile.scores = out + kMaxRows * out_stride;
   tile.soft_cap = job.spec.soft_cap;
   for (int64_t r = 0; r < task.count; ++r) {
     const int64_t token = (task.first + r) / group;
@@ -160,6 +210,8 @@ absl::Status KvLayout::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat(
         "page_size is ", page_size, ", must be a multiple of 16 and at most ", kMaxPageSize));
   }
+  if (InputPrecision(precision) != precision)
+    return absl::InvalidArgumentError("keys and values are stored in f32, bf16 or int8, not int4");
   return absl::OkStatus();
 }
 
@@ -175,7 +227,7 @@ absl::StatusOr<AttentionScratch> AttentionScratch::Create(const KvLayout& layout
         absl::StrCat("max_slices is ", max_slices, ", must be at least 1"));
   AttentionScratch scratch;
   scratch.num_workers_ = num_workers;
-  scratch.floats_per_worker_ = kRows * (2 * RoundUp(layout.head_dim, 16) + layout.page_size);
+  scratch.floats_per_worker_ = kMaxRows * (2 * RoundUp(layout.head_dim, 16) + layout.page_size);
   PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> memory,
                           arena.AllocateSpan<float>(num_workers * scratch.floats_per_worker_));
   scratch.memory_ = memory.data();
@@ -190,10 +242,16 @@ void WriteKv(const SimdKernels& kernels, MatrixView<const float> k, MatrixView<c
   PHYLLO_CHECK(PagesSuffice(slices, layout.page_size));
   pool.ParallelFor(layout.num_key_value_heads, [&](int64_t kv_head, int) {
     for (const SequenceSlice& slice : slices) {
-      if (layout.precision == Precision::kF32)
-        WriteHead<float>(k, v, slice, layer, kv_head);
-      else
-        WriteHead<uint16_t>(k, v, slice, layer, kv_head);
+      switch (layout.precision) {
+        case Precision::kF32:
+          WriteHead<float>(kernels.table(), k, v, slice, layer, kv_head);
+          break;
+        case Precision::kBf16:
+          WriteHead<uint16_t>(kernels.table(), k, v, slice, layer, kv_head);
+          break;
+        default:
+          WriteHead<int8_t>(kernels.table(), k, v, slice, layer, kv_head);
+      }
     }
   });
 }
@@ -211,18 +269,19 @@ void Attend(const SimdKernels& kernels, const AttentionSpec& spec, MatrixView<fl
   PHYLLO_CHECK(PagesSuffice(slices, layer.layout.page_size));
   const Job job{kernels.table(), spec, q, layer, out};
   const absl::Span<int64_t> task_begin = scratch.task_begin();
+  const int64_t rows_per_task = RowsPerTask(job, slices, pool.num_threads());
   task_begin[0] = 0;
   for (size_t s = 0; s < slices.size(); ++s)
     task_begin[s + 1] =
-        task_begin[s] + kv_heads * CeilDiv(slices[s].row_count * job.group(), kRows);
+        task_begin[s] + kv_heads * CeilDiv(slices[s].row_count * job.group(), rows_per_task);
   pool.ParallelFor(task_begin[slices.size()], [&](int64_t task, int worker) {
     const auto after =
         std::upper_bound(task_begin.begin(), task_begin.begin() + slices.size(), task);
     const size_t s = static_cast<size_t>(after - task_begin.begin()) - 1;
     const int64_t rows = slices[s].row_count * job.group();
     const int64_t index = task - task_begin[s];
-    const int64_t first = (CeilDiv(rows, kRows) - 1 - index / kv_heads) * kRows;
-    RunTask(job, {slices[s], index % kv_heads, first, std::min(kRows, rows - first)},
+    const int64_t first = (CeilDiv(rows, rows_per_task) - 1 - index / kv_heads) * rows_per_task;
+    RunTask(job, {slices[s], index % kv_heads, first, std::min(rows_per_task, rows - first)},
             scratch.Worker(worker));
   });
   if (out.precision == Precision::kInt8) QuantiseRows(job, pool);

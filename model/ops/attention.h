@@ -19,20 +19,27 @@ namespace phyllo {
 // How keys and values of one layer lie in one page of page_size tokens:
 //   K [kv, hd, page_size], then V [kv, page_size, hd], both in `precision`.
 // K is transposed so that a score is one sequential sum over hd while the vector lanes are keys.
+// kInt8: both are signed bytes, x as round(x * (1 / scale)), scale = (largest |x| of the token's
+// key or value in the head) / 127, rows of zeros and of values that are not finite as in
+// LinearInput; behind V lie the scales of K and then those of V, each f32 [kv, page_size].
 struct KvLayout {
   int64_t num_key_value_heads = 0;
-  int64_t head_dim = 0;    // 1 to kMaxHeadDim
-  int64_t page_size = 64;  // tokens, a multiple of 16, at most kMaxPageSize
-  Precision precision = Precision::kF32;
+  int64_t head_dim = 0;                   // 1 to kMaxHeadDim
+  int64_t page_size = 64;                 // tokens, a multiple of 16, at most kMaxPageSize
+  Precision precision = Precision::kF32;  // or kBf16 or kInt8
 
   static constexpr int64_t kMaxHeadDim = 512;
   static constexpr int64_t kMaxPageSize = 128;
 
-  // Bytes of K (as many of V) and of both in one page of one layer.
+  // Bytes of K (as many of V), of the scales of K (as many of V) and of all in one page of one
+  // layer.
   int64_t key_bytes() const {
     return num_key_value_heads * head_dim * page_size * BytesPerElement(precision);
   }
-  int64_t page_bytes() const { return 2 * key_bytes(); }
+  int64_t scale_bytes() const {
+    return precision == Precision::kInt8 ? num_key_value_heads * page_size * 4 : 0;
+  }
+  int64_t page_bytes() const { return 2 * (key_bytes() + scale_bytes()); }
 
   // INVALID_ARGUMENT naming the field that is out of range.
   absl::Status Validate() const;

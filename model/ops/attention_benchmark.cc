@@ -81,18 +81,17 @@ void RegisterAll(int threads) {
     const char* name;
     int64_t sequences, rows, context;
   };
-  constexpr Case kCases[] = {{"decode", 1, 1, 1024},
-                             {"decode", 1, 1, 8192},
-                             {"decode", 32, 1, 1024},
-                             {"prefill", 1, 512, 512},
-                             {"prefill", 1, 128, 4096}};
+  constexpr const char* kNames[] = {"f32", "bf16", "int8"};  // by Precision
+  constexpr Case kCases[] = {{"decode", 1, 1, 1024},   {"decode", 1, 1, 8192},
+                             {"decode", 1, 1, 32768},  {"decode", 32, 1, 1024},
+                             {"prefill", 1, 512, 512}, {"prefill", 1, 512, 8192}};
   for (const Shape& shape : kShapes) {
-    for (Precision precision : {Precision::kF32, Precision::kBf16}) {
+    for (Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
       for (const Case& c : kCases) {
         const std::string name =
-            absl::StrCat(c.name, "/", shape.name, "/",
-                         precision == Precision::kF32 ? "f32" : "bf16", "/sequences:", c.sequences,
-                         "/rows:", c.rows, "/context:", c.context, "/threads:", threads);
+            absl::StrCat(c.name, "/", shape.name, "/", kNames[static_cast<size_t>(precision)],
+                         "/sequences:", c.sequences, "/rows:", c.rows, "/context:", c.context,
+                         "/threads:", threads);
         benchmark::RegisterBenchmark(name.c_str(),
                                      [=](benchmark::State& state) {
                                        RunAttend(state, shape, precision, c.sequences, c.rows,

@@ -2,12 +2,15 @@
 //
 // Invariants (determinism): for a query row, in this order, whatever the other rows of the tile
 // are:
-// - the score of key j is one fused chain over hd in ascending order, starting from 0;
+// - the score of key j is one fused chain over hd in ascending order, starting from 0, of bytes
+// then
+//   times the key's scale;
 // - pages, cut from position 0 on, are visited in order from the one that holds the first key the
-//   row sees; of a page, the maximum over all its visible keys is taken
-//   first, then the running values are rescaled by exp(old maximum - new maximum), then e^(score -
-//   maximum) is summed by chunks of sixteen keys and one tree;
-// - out[c] is one fused chain over the keys in ascending order, through all pages.
+//   row sees; of a page, the maximum over all its visible keys is taken first, then the running
+//   values are rescaled by exp(old maximum - new maximum), then e^(score - maximum) is summed by
+//   chunks of sixteen keys and one tree;
+// - out[c] is one fused chain over the keys in ascending order, through all pages, of e^(score -
+//   maximum), times the value's scale if it is of bytes, and the value.
 // Rows share loads only. A key that a row does not see is masked out of its maximum and sum, and
 // its value is not read into its out at all: a product 0 * NaN would not be 0.
 #include <cstddef>
@@ -153,80 +156,135 @@ inline Vec MaskVector(Vec score, Slots slots, int64_t c) {
   return score;
 }
 
-// Turns the scores of row r into weights e^(score - maximum), 0 outside `slots`, of which there is
-// at least one.
-inline void SoftmaxRow(Slots slots, int64_t vectors, float soft_cap, float* scores, int64_t r,
-                       Running& running) {
+// One page of the head.
+template <typename T>
+struct Page {
+  int64_t begin;  // the position of its first slot
+  Block<T> keys;
+  Block<T> values;
+  const float* key_scales;  // [page_size], of bytes only
+  const float* value_scales;
+};
+
+// Turns the dot products of row r, [vectors * 16], into scores, -infinity outside `slots`, of which
+// there is at least one, and returns their maximum.
+template <typename T>
+inline float MaskRow(const Page<T>& page, Slots slots, int64_t vectors, float soft_cap,
+                     float* scores) {
   Vec max = Set(-kInfinity);
   for (int64_t c = 0; c < vectors; ++c) {
     Vec score = Load(scores + c * kLanes);
+    if constexpr (sizeof(T) == 1) score = Mul(score, Load(page.key_scales + c * kLanes));
     if (soft_cap > 0.0f) score = SoftCap(score, Set(soft_cap));
     score = MaskVector(score, slots, c);
     Store(scores + c * kLanes, score);
     max = Max(max, score);
   }
-  const float page_max = ReduceMax(max);
-  const float new_max = page_max > running.max[r] ? page_max : running.max[r];
-  const Vec shift = Set(new_max);
+  return ReduceMax(max);
+}
+
+// Turns scores into weights e^(score - max), times the scales of the values, and returns the sum of
+// those without the scales.
+template <typename T>
+inline float WeightRow(const Page<T>& page, int64_t vectors, float max, float* scores) {
+  const Vec shift = Set(max);
   Vec sum = Zero();
   for (int64_t c = 0; c < vectors; ++c) {
-    const Vec weight = Exp(Sub(Load(scores + c * kLanes), shift));
-    Store(scores + c * kLanes, weight);
+    Vec weight = Exp(Sub(Load(scores + c * kLanes), shift));
     sum = Add(sum, weight);
+    if constexpr (sizeof(T) == 1) weight = Mul(weight, Load(page.value_scales + c * kLanes));
+    Store(scores + c * kLanes, weight);
   }
-  const float rescale = FirstLane(Exp(Set(running.max[r] - new_max)));
-  running.sum[r] = running.sum[r] * rescale + ReduceSum(sum);
-  running.max[r] = new_max;
-  running.rescale[r] = rescale;
+  return ReduceSum(sum);
+}
+
+// The dot products of rows [r, r + R), [R, page_size], become weights, and their running values
+// those with this page.
+template <int R, typename T>
+inline void SoftmaxRows(const AttentionTile& tile, int64_t r, const Page<T>& page, int64_t vectors,
+                        float* scores, Running& running) {
+  static_assert(R <= kLanes);
+  float rescale[kLanes] = {};
+  for (int i = 0; i < R; ++i) {
+    const Slots slots = VisibleSlots(tile, r + i, page.begin);
+    const float page_max =
+        MaskRow(page, slots, vectors, tile.soft_cap, scores + i * tile.page_size);
+    const float old_max = running.max[r + i];
+    running.max[r + i] = page_max > old_max ? page_max : old_max;
+    rescale[i] = old_max - running.max[r + i];
+  }
+  Store(rescale, Exp(Load(rescale)));
+  for (int i = 0; i < R; ++i) {
+    const float sum = WeightRow(page, vectors, running.max[r + i], scores + i * tile.page_size);
+    running.sum[r + i] = running.sum[r + i] * rescale[i] + sum;
+    running.rescale[r + i] = rescale[i];
+  }
 }
 
 // Rows [r, r + R) of the page: scores, weights and the update of out. Each sees a key of it.
 template <int R, typename T>
-inline void RowBlock(const AttentionTile& tile, int64_t r, int64_t page_begin, Block<T> keys,
-                     Block<T> values, Running& running) {
+inline void RowBlock(const AttentionTile& tile, int64_t r, const Page<T>& page, Running& running) {
   const int64_t stride = (tile.head_dim + kLanes - 1) / kLanes * kLanes;
   float* const scores = tile.scores + r * tile.page_size;
   float* const out = tile.out + r * stride;
   // What the last row sees decides how many scores are needed. Slots [common.begin, common.end) are
   // seen by all rows: from where the last row begins to where the first one ends.
-  const Slots first = VisibleSlots(tile, r, page_begin);
-  const Slots last = VisibleSlots(tile, r + R - 1, page_begin);
+  const Slots first = VisibleSlots(tile, r, page.begin);
+  const Slots last = VisibleSlots(tile, r + R - 1, page.begin);
   const int64_t vectors = (last.end + kLanes - 1) / kLanes;
   const Slots common = {last.begin, first.end > last.begin ? first.end : last.begin};
-  ScoreRows<R>(tile.q + r * tile.head_dim, keys, tile.head_dim, tile.page_size, vectors, scores);
+  ScoreRows<R>(tile.q + r * tile.head_dim, page.keys, tile.head_dim, tile.page_size, vectors,
+               scores);
+  SoftmaxRows<R>(tile, r, page, vectors, scores, running);
   const auto value_row = [&](int i, int64_t begin, int64_t end, const float* rescale) {
     if (begin < end) {
-      ValueRows<1>(scores + i * tile.page_size, values, tile.head_dim, tile.page_size, begin, end,
-                   rescale, stride, out + i * stride);
+      ValueRows<1>(scores + i * tile.page_size, page.values, tile.head_dim, tile.page_size, begin,
+                   end, rescale, stride, out + i * stride);
     }
     return begin < end;
   };
   for (int i = 0; i < R; ++i) {
-    const Slots slots = VisibleSlots(tile, r + i, page_begin);
-    SoftmaxRow(slots, vectors, tile.soft_cap, scores + i * tile.page_size, r + i, running);
+    const Slots slots = VisibleSlots(tile, r + i, page.begin);
     const int64_t end = slots.end < common.begin ? slots.end : common.begin;
     if (value_row(i, slots.begin, end, running.rescale + r + i)) running.rescale[r + i] = 1.0f;
   }
-  ValueRows<R>(scores, values, tile.head_dim, tile.page_size, common.begin, common.end,
+  ValueRows<R>(scores, page.values, tile.head_dim, tile.page_size, common.begin, common.end,
                running.rescale + r, stride, out);
   for (int i = 1; i < R; ++i) {
-    const Slots slots = VisibleSlots(tile, r + i, page_begin);
+    const Slots slots = VisibleSlots(tile, r + i, page.begin);
     value_row(i, slots.begin > common.end ? slots.begin : common.end, slots.end, nullptr);
   }
 }
 
 // Rows [r, end) of the page, R at a time and the rest in one block.
 template <int R, typename T>
-inline void RowBlocks(const AttentionTile& tile, int64_t r, int64_t end, int64_t page_begin,
-                      Block<T> keys, Block<T> values, Running& running) {
+inline void RowBlocks(const AttentionTile& tile, int64_t r, int64_t end, Page<T> page,
+                      Running& running) {
   for (; r + R <= end; r += R) {
-    RowBlock<R>(tile, r, page_begin, keys, values, running);
-    keys.next = keys.data;  // the next page has been fetched
-    values.next = values.data;
+    RowBlock<R>(tile, r, page, running);
+    page.keys.next = page.keys.data;  // the next page has been fetched
+    page.values.next = page.values.data;
   }
   if constexpr (R > 1) {
-    if (r < end) RowBlocks<R - 1>(tile, r, end, page_begin, keys, values, running);
+    if (r < end) RowBlocks<R - 1>(tile, r, end, page, running);
   }
+}
+
+// Page `index` of the tile's page table, and after it page `next`.
+template <typename T>
+inline Page<T> PageAt(const AttentionTile& tile, int64_t index, int64_t next) {
+  const int64_t offset = tile.page_table[index] * tile.page_stride;
+  const int64_t next_offset = tile.page_table[next] * tile.page_stride;
+  const auto block = [&](const std::byte* page_0) {
+    return Block<T>{reinterpret_cast<const T*>(page_0 + offset),
+                    reinterpret_cast<const T*>(page_0 + next_offset)};
+  };
+  Page<T> page = {index * tile.page_size, block(tile.keys), block(tile.values), nullptr, nullptr};
+  if constexpr (sizeof(T) == 1) {
+    page.key_scales = reinterpret_cast<const float*>(tile.key_scales + offset);
+    page.value_scales = reinterpret_cast<const float*>(tile.value_scales + offset);
+  }
+  return page;
 }
 
 template <typename T>
@@ -246,15 +304,8 @@ void AttendTile(const AttentionTile& tile) {
     const int64_t page_begin = page * tile.page_size;
     while (tile.end[first_row] <= page_begin) ++first_row;
     while (end_row < tile.rows && tile.begin[end_row] < page_begin + tile.page_size) ++end_row;
-    const int64_t next_begin = page_begin + tile.page_size;
-    const int64_t next = next_begin < tile.end[tile.rows - 1] ? page + 1 : page;
-    const auto block = [&](const std::byte* page_0) {
-      const auto at = [&](int64_t index) {
-        return reinterpret_cast<const T*>(page_0 + tile.page_table[index] * tile.page_stride);
-      };
-      return Block<T>{at(page), at(next)};
-    };
-    RowBlocks<kRowBlock>(tile, first_row, end_row, page_begin, block(tile.keys), block(tile.values),
+    const bool is_last = page_begin + tile.page_size >= tile.end[tile.rows - 1];
+    RowBlocks<kRowBlock>(tile, first_row, end_row, PageAt<T>(tile, page, is_last ? page : page + 1),
                          running);
   }
   for (int64_t r = 0; r < tile.rows; ++r) {
@@ -268,6 +319,7 @@ void AttendTile(const AttentionTile& tile) {
 
 void AttendTileF32(const AttentionTile& tile) { AttendTile<float>(tile); }
 void AttendTileBf16(const AttentionTile& tile) { AttendTile<uint16_t>(tile); }
+void AttendTileInt8(const AttentionTile& tile) { AttendTile<int8_t>(tile); }
 
 }  // namespace PHYLLO_SIMD_NAMESPACE
 }  // namespace phyllo

@@ -290,7 +290,7 @@ const SimdKernelTable kTable = {
     .scale = Scale,
     .weighted_sum = WeightedSum,
     .exp = ExpRow,
-    .attend_tile = {AttendTileF32, AttendTileBf16},
+    .attend_tile = {AttendTileF32, AttendTileBf16, AttendTileInt8},
 };
 
 }  // namespace PHYLLO_SIMD_NAMESPACE

@@ -5,7 +5,8 @@
 // because this header is compiled with several instruction sets and must bring no inline code that
 // the linker could merge. See norm.h, rope.h, activation.h, softmax.h and attention.h for the
 // formulas. Arrays over types are indexed by Precision: that of the output (of K and V in
-// attend_tile). Kernels that write a row of some type return its scale, which is 1 but for bytes.
+// attend_tile, there signed bytes). Kernels that write a row of some type return its scale, which
+// is 1 but for bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,10 +28,13 @@ struct AttentionTile {
   const int32_t* page_table = nullptr;
   const std::byte* keys = nullptr;    // of this head in page 0: [hd, page_size]
   const std::byte* values = nullptr;  // of this head in page 0: [page_size, hd]
-  int64_t page_stride = 0;            // bytes
-  const float* q = nullptr;           // [rows, hd], times the scale
-  float* scores = nullptr;            // [rows, page_size], scratch
-  float* out = nullptr;               // [rows, hd rounded up to 16]: the result
+  // Of keys and values in bytes: of this head in page 0, f32 [page_size].
+  const std::byte* key_scales = nullptr;
+  const std::byte* value_scales = nullptr;
+  int64_t page_stride = 0;   // bytes
+  const float* q = nullptr;  // [rows, hd], times the scale
+  float* scores = nullptr;   // [rows, page_size], scratch
+  float* out = nullptr;      // [rows, hd rounded up to 16]: the result
 };
 
 struct SimdKernelTable {
@@ -64,17 +68,19 @@ struct SimdKernelTable {
                        int64_t count, int64_t n, bool add, float* y);
   // out [n] = exp(x [n]).
   void (*exp)(const float* x, int64_t n, float* out);
-  void (*attend_tile[2])(const AttentionTile& tile);
+  void (*attend_tile[3])(const AttentionTile& tile);
 };
 
 namespace simd_v3 {
 void AttendTileF32(const AttentionTile& tile);
 void AttendTileBf16(const AttentionTile& tile);
+void AttendTileInt8(const AttentionTile& tile);
 extern const SimdKernelTable kTable;
 }  // namespace simd_v3
 namespace simd_v4 {
 void AttendTileF32(const AttentionTile& tile);
 void AttendTileBf16(const AttentionTile& tile);
+void AttendTileInt8(const AttentionTile& tile);
 extern const SimdKernelTable kTable;
 }  // namespace simd_v4
 

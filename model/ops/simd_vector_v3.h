@@ -163,6 +163,18 @@ inline void StorePrefix(uint16_t* p, Vec a, int64_t count) {
   for (int64_t i = 0; i < count; ++i) p[i] = lanes[i];
 }
 
+// Signed bytes in memory, widened exactly.
+inline Vec Load(const int8_t* p) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes)))};
+}
+inline Vec LoadPrefix(const int8_t* p, int64_t count) {
+  int8_t lanes[16] = {};
+  for (int64_t i = 0; i < count; ++i) lanes[i] = p[i];
+  return Load(lanes);
+}
+
 // To the nearest integers, ties to even, limited to signed bytes; -128 for a NaN.
 inline __m128i NarrowToBytes(Vec a) {
   const __m256i packed = _mm256_packs_epi32(

@@ -61,16 +61,7 @@ inline Vec MaxMagnitude(Vec max, Vec a) {
       _mm512_max_epi32(_mm512_castps_si512(max.v), _mm512_castps_si512(Abs(a).v)))};
 }
 
-inline Vec ScaleByPowerOfTwo(Vec a, Vec n) {
-  const __m512i exponent = _mm512_cvtps_epi32(n.v);
-  const __m512i half = _mm512_srai_epi32(exponent, 1);
-  const __m512i bias = _mm512_set1_epi32(127);
-  const __m512i first = _mm512_slli_epi32(_mm512_add_epi32(half, bias), 23);
-  const __m512i second =
-      _mm512_slli_epi32(_mm512_add_epi32(_mm512_sub_epi32(exponent, half), bias), 23);
-  return {
-      _mm512_mul_ps(_mm512_mul_ps(a.v, _mm512_castsi512_ps(first)), _mm512_castsi512_ps(second))};
-}
+inline Vec ScaleByPowerOfTwo(Vec a, Vec n) { return {_mm512_scalef_ps(a.v, n.v)}; }
 
 inline float ReduceSum(Vec a) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
@@ -114,6 +105,14 @@ inline Vec LoadPrefix(const uint16_t* p, int64_t count) {
 }
 inline void StorePrefix(uint16_t* p, Vec a, int64_t count) {
   _mm256_mask_storeu_epi16(p, PrefixMask(count), NarrowToBf16(a));
+}
+
+inline Vec Load(const int8_t* p) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
+}
+inline Vec LoadPrefix(const int8_t* p, int64_t count) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(PrefixMask(count), p)))};
 }
 
 inline __m128i NarrowToBytes(Vec a) { return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a.v)); }
