@@ -53,7 +53,7 @@ inline constexpr CommandHelp kUpHelp = {
     "addresses when everything is ready. A service that dies is\nstarted again at its address.",
     R"(Examples:
   phyllo up
-  phyllo up ~/models/Qwen3-0.6B --address 0.0.0.0:50050 --precision bf16
+  phyllo up ~/models/Qwen3-0.6B --address 0.0.0.0:50050 --precision int8,kv_cache=int8
   phyllo up --address 127.0.0.1:0 --json)"};
 
 inline constexpr CommandHelp kGenerateHelp = {

@@ -108,8 +108,10 @@ void CommandParser::AddServiceFlags(Command& command) {
       ->add_option("--threads", command.raw.service_flags.threads, "threads of the transformer")
       ->type_name("N")
       ->group(group);
-  command.app->add_option("--precision", command.raw.service_flags.precision, "f32 or bf16")
-      ->type_name("TYPE")
+  command.app
+      ->add_option("--precision", command.raw.service_flags.precision,
+                   "auto, f32, bf16, int8 or int4, of single modules as in int8,lm_head=bf16")
+      ->type_name("TYPE[,MODULE=TYPE...]")
       ->group(group);
   command.app
       ->add_option("--flag", command.raw.service_flags.flags,
