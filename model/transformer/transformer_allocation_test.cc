@@ -85,10 +85,10 @@ TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
 INSTANTIATE_TEST_SUITE_P(
     Models, TransformerAllocationTest,
     testing::Combine(testing::Values("Qwen3", "Qwen3Moe"),
-                     testing::Values(Precision::kF32, Precision::kBf16)),
+                     testing::Values(Precision::kF32, Precision::kBf16, Precision::kInt8,
+                                     Precision::kInt4)),
     [](const testing::TestParamInfo<TransformerAllocationTest::ParamType>& info) {
-      return std::string(std::get<0>(info.param)) +
-             (std::get<1>(info.param) == Precision::kF32 ? "F32" : "Bf16");
+      return std::string(std::get<0>(info.param)) + "_" + PrecisionName(std::get<1>(info.param));
     });
 
 }  // namespace

@@ -50,6 +50,9 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> LoadToy(const ToyModel& model,
       {.precision = ModelPrecision::Of(precision), .page_size = 16, .kv_page_count = 32});
 }
 
+constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kBf16, Precision::kInt8,
+                                     Precision::kInt4};
+
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -122,6 +125,10 @@ constexpr double kF32Tolerance = 1e-5;
 // Operands are rounded to 2^-9 on average, eight products deep. The worst element of so few units
 // is not bounded usefully.
 constexpr double kBf16Tolerance = 0.02;
+// Operands are rounded to 1/254 of the largest of their row, weights of int4 to 1/16 of it: a
+// fifteenth and, twice, a half of what random weights of 12 inputs leave of the signal.
+constexpr double kInt8Tolerance = 0.06;
+constexpr double kInt4Tolerance = 0.6;
 
 TEST_P(ReferenceTest, MatchesInF32WhenThePromptIsLongerThanAPage) {
   EXPECT_LE(RelativeError(Precision::kF32, 83).largest, kF32Tolerance);
@@ -137,15 +144,27 @@ TEST_P(ReferenceTest, MatchesInBf16) {
   EXPECT_LE(error.has_experts ? error.median_row : error.root_mean_square, kBf16Tolerance);
 }
 
+TEST_P(ReferenceTest, MatchesInInt8) {
+  const Error error = RelativeError(Precision::kInt8, 83);
+  EXPECT_LE(error.has_experts ? error.median_row : error.root_mean_square, kInt8Tolerance);
+}
+
+TEST_P(ReferenceTest, MatchesInInt4) {
+  const Error error = RelativeError(Precision::kInt4, 83);
+  EXPECT_LE(error.has_experts ? error.median_row : error.root_mean_square, kInt4Tolerance);
+}
+
 TEST_P(ReferenceTest, GivesTheSameBitsInAnyChunks) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(GetParam()));
-  const std::vector<int32_t> ids = RandomIds(83, runner->vocab_size());
-  std::vector<float> want;
-  for (const int64_t chunk : {83, 24, 1}) {
-    auto pages = runner->NewSequence();
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got, runner->Prefill(pages, ids, chunk));
-    if (want.empty()) want = got;
-    EXPECT_TRUE(SameBits(got, want)) << "chunks of " << chunk;
+  for (const Precision precision : kPrecisions) {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(GetParam(), precision));
+    const std::vector<int32_t> ids = RandomIds(83, runner->vocab_size());
+    std::vector<float> want;
+    for (const int64_t chunk : {83, 24, 1}) {
+      auto pages = runner->NewSequence();
+      PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> got, runner->Prefill(pages, ids, chunk));
+      if (want.empty()) want = got;
+      EXPECT_TRUE(SameBits(got, want)) << PrecisionName(precision) << ", chunks of " << chunk;
+    }
   }
 }
 
@@ -197,10 +216,13 @@ TEST(TransformerTest, IgnoresWhatPagesHeldBefore) {
   EXPECT_TRUE(SameBits(got, want));
 }
 
-TEST(TransformerTest, KeepsNanInItsOwnSequence) {
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("LlamaGqa")));
+class NonFiniteTest : public testing::TestWithParam<Precision> {};
+
+TEST_P(NonFiniteTest, StaysInItsOwnSequence) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("LlamaGqa"), GetParam()));
   Transformer& transformer = runner->transformer();
   const int64_t d = transformer.description().hidden_size;
+  const int64_t v = transformer.description().vocab_size;
   const auto run = [&](float first_value) {
     SequencePages first = runner->NewSequence();
     SequencePages second = runner->NewSequence();
@@ -213,10 +235,22 @@ TEST(TransformerTest, KeepsNanInItsOwnSequence) {
                      {.row_begin = 1, .row_count = 1, .prompt_length = 1, .pages = &second}},
                     {hidden.data(), 2, d, d}),
                 IsOk());
-    return std::vector<float>(hidden.begin() + d, hidden.end());
+    std::vector<float> logits(2 * v);
+    EXPECT_THAT(
+        transformer.ComputeLogits({0, 1}, {hidden.data(), 2, d, d}, {logits.data(), 2, v, v}),
+        IsOk());
+    EXPECT_EQ(std::any_of(logits.begin(), logits.begin() + v,
+                          [](float logit) { return !std::isfinite(logit); }),
+              !std::isfinite(first_value));
+    return std::vector<float>(logits.begin() + v, logits.end());
   };
-  EXPECT_TRUE(SameBits(run(NAN), run(1.0f)));
+  const std::vector<float> want = run(1.0f);
+  EXPECT_TRUE(SameBits(run(NAN), want));
+  EXPECT_TRUE(SameBits(run(INFINITY), want));
 }
+
+INSTANTIATE_TEST_SUITE_P(Precisions, NonFiniteTest, testing::ValuesIn(kPrecisions),
+                         [](const auto& info) { return PrecisionName(info.param); });
 
 TEST(TransformerTest, GivesTheSameBitsWhenTheLayersAreSplit) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(FindToyModel("Qwen3")));

@@ -4,6 +4,7 @@
 // held before.
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -13,6 +14,8 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
@@ -82,13 +85,17 @@ struct Schedule {
   }
 };
 
-class DeterminismTest : public testing::TestWithParam<std::tuple<const char*, Precision>> {
+// A model and a --precision.
+class DeterminismTest : public testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
   std::unique_ptr<ModelRunner> LoadRunner(int num_threads) {
     const std::string folder = std::string("tests/golden/data/models/") + std::get<0>(GetParam());
+    const absl::StatusOr<PrecisionChoice> choice = ParsePrecisionChoice(std::get<1>(GetParam()));
+    EXPECT_THAT(choice, IsOk());
+    if (!choice.ok()) return nullptr;
     auto runner = ModelRunner::Load(
         folder,
-        {.precision = ModelPrecision::Of(std::get<1>(GetParam())),
+        {.precision = choice->Resolve(Precision::kF32),
          .num_threads = num_threads,
          .max_rows = kRequests * kLongestPrompt,
          .page_size = 16,
@@ -160,17 +167,25 @@ TEST_P(DeterminismTest, LogitsAreTheSameBitsWhateverTheSchedule) {
   }
 }
 
-std::string CaseName(const testing::TestParamInfo<std::tuple<const char*, Precision>>& info) {
-  std::string name = std::get<0>(info.param);
-  name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
-  return name + (std::get<1>(info.param) == Precision::kF32 ? "F32" : "Bf16");
+std::string CaseName(const testing::TestParamInfo<std::tuple<const char*, const char*>>& info) {
+  std::string name;
+  for (const char c : absl::StrCat(std::get<0>(info.param), "_", std::get<1>(info.param)))
+    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, DeterminismTest,
                          testing::Combine(testing::Values("gpt2", "qwen3", "llama-gqa",
                                                           "llama-dynamic", "mistral-swa",
                                                           "qwen3_moe", "minimind2-moe"),
-                                          testing::Values(Precision::kF32, Precision::kBf16)),
+                                          testing::Values("f32", "bf16", "int8", "int4")),
+                         CaseName);
+
+// Modules that differ share buffers, and some read their input twice.
+INSTANTIATE_TEST_SUITE_P(MixedPrecisions, DeterminismTest,
+                         testing::Combine(testing::Values("gpt2", "stablelm-parallel", "qwen3_moe"),
+                                          testing::Values("int8,attention=bf16,lm_head=f32",
+                                                          "bf16,attention=int4,lm_head=int4")),
                          CaseName);
 
 }  // namespace

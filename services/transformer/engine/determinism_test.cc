@@ -171,6 +171,10 @@ TEST_P(DeterminismTest, GivesTheSameBitsInF32) { ExpectSameBits(Precision::kF32)
 
 TEST_P(DeterminismTest, GivesTheSameBitsInBf16) { ExpectSameBits(Precision::kBf16); }
 
+TEST_P(DeterminismTest, GivesTheSameBitsInInt8) { ExpectSameBits(Precision::kInt8); }
+
+TEST_P(DeterminismTest, GivesTheSameBitsInInt4) { ExpectSameBits(Precision::kInt4); }
+
 INSTANTIATE_TEST_SUITE_P(Models, DeterminismTest,
                          ::testing::Values("minimind3", "qwen3", "gpt2", "qwen3_moe", "qwen2-swa"));
 
