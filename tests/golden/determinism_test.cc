@@ -174,19 +174,20 @@ std::string CaseName(const testing::TestParamInfo<std::tuple<const char*, const 
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, DeterminismTest,
-                         testing::Combine(testing::Values("gpt2", "qwen3", "llama-gqa",
-                                                          "llama-dynamic", "mistral-swa",
-                                                          "qwen3_moe", "minimind2-moe"),
-                                          testing::Values("f32", "bf16", "int8", "int4")),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    Models, DeterminismTest,
+    testing::Combine(testing::Values("gpt2", "qwen3", "llama-gqa", "llama-dynamic", "mistral-swa",
+                                     "qwen3_moe", "minimind2-moe"),
+                     testing::Values("f32", "bf16", "int8", "int8,kv_cache=int8", "int4")),
+    CaseName);
 
 // Modules that differ share buffers, and some read their input twice.
-INSTANTIATE_TEST_SUITE_P(MixedPrecisions, DeterminismTest,
-                         testing::Combine(testing::Values("gpt2", "stablelm-parallel", "qwen3_moe"),
-                                          testing::Values("int8,attention=bf16,lm_head=f32",
-                                                          "bf16,attention=int4,lm_head=int4")),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    MixedPrecisions, DeterminismTest,
+    testing::Combine(testing::Values("gpt2", "stablelm-parallel", "qwen3_moe"),
+                     testing::Values("int8,attention=bf16,lm_head=f32",
+                                     "bf16,attention=int4,lm_head=int4,kv_cache=int8")),
+    CaseName);
 
 }  // namespace
 }  // namespace phyllo

@@ -64,7 +64,8 @@ struct QuantisedPrecision {
 constexpr QuantisedPrecision kQuantised[] = {
     {"Int8", "int8", 2, 0.2, 0.6},
     {"Int4", "int4", 9, 0.95, 0.05},
-    {"MixedPrecisions", "int8,attention=bf16,lm_head=f32", 2, 0.2, 0.6},
+    {"Int8WithInt8KvCache", "int8,kv_cache=int8", 2, 0.2, 0.6},
+    {"MixedPrecisions", "int8,attention=bf16,lm_head=f32,kv_cache=int8", 2, 0.2, 0.6},
 };
 
 struct Case {

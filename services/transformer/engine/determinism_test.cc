@@ -82,10 +82,11 @@ Transcript TranscriptOf(const FakeClient& client) {
 
 class DeterminismTest : public ::testing::TestWithParam<std::string> {
  protected:
-  static std::unique_ptr<LocalStepModel> Load(Precision precision, const Setting& setting) {
+  static std::unique_ptr<LocalStepModel> Load(const PrecisionChoice& precision,
+                                              const Setting& setting) {
     absl::StatusOr<std::unique_ptr<LocalStepModel>> model =
         LocalStepModel::Load({.model_folder = absl::StrCat("tests/golden/data/models/", GetParam()),
-                              .precision = {.base = precision},
+                              .precision = precision,
                               .num_threads = setting.num_threads,
                               .max_rows = 256,
                               .max_logits_rows = 24,
@@ -98,7 +99,7 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
   }
 
   // The transcripts of all requests under a setting, in the order of their numbers.
-  static std::vector<Transcript> Run(Precision precision, const Setting& setting) {
+  static std::vector<Transcript> Run(const PrecisionChoice& precision, const Setting& setting) {
     const std::unique_ptr<LocalStepModel> model = Load(precision, setting);
     std::vector<Transcript> transcripts(kRequestCount);
     if (model == nullptr) return transcripts;
@@ -129,7 +130,7 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
     return transcripts;
   }
 
-  static void ExpectSameBits(Precision precision) {
+  static void ExpectSameBits(const PrecisionChoice& precision) {
     const std::vector<Transcript> expected = Run(precision, {.name = "alone", .together = false});
     const std::vector<Setting> settings = {
         {.name = "together"},
@@ -167,13 +168,15 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(DeterminismTest, GivesTheSameBitsInF32) { ExpectSameBits(Precision::kF32); }
+TEST_P(DeterminismTest, GivesTheSameBitsInF32) { ExpectSameBits({.base = Precision::kF32}); }
 
-TEST_P(DeterminismTest, GivesTheSameBitsInBf16) { ExpectSameBits(Precision::kBf16); }
+TEST_P(DeterminismTest, GivesTheSameBitsInBf16) { ExpectSameBits({.base = Precision::kBf16}); }
 
-TEST_P(DeterminismTest, GivesTheSameBitsInInt8) { ExpectSameBits(Precision::kInt8); }
+TEST_P(DeterminismTest, GivesTheSameBitsInInt8WithInt8KvCache) {
+  ExpectSameBits({.base = Precision::kInt8, .kv_cache = Precision::kInt8});
+}
 
-TEST_P(DeterminismTest, GivesTheSameBitsInInt4) { ExpectSameBits(Precision::kInt4); }
+TEST_P(DeterminismTest, GivesTheSameBitsInInt4) { ExpectSameBits({.base = Precision::kInt4}); }
 
 INSTANTIATE_TEST_SUITE_P(Models, DeterminismTest,
                          ::testing::Values("minimind3", "qwen3", "gpt2", "qwen3_moe", "qwen2-swa"));
