@@ -46,7 +46,7 @@ _LAYERS = (
     (r"^model/", r"^(phyllo/.*\.pb\.h|proto/|services/|clients/|grpc|google/protobuf)", r"^$",
      "model knows no protos, RPC, services or clients"),
     (r"^services/", r"^clients/", r"^$", "services do not see clients"),
-    (r"^clients/", r"^model/(?!base/|tensor/)", r"^clients/cli/", "clients see protos, services/common and model/base only"),
+    (r"^clients/", r"^model/(?!base/|tensor/)", r"^clients/(cli|bench/model)/", "clients see protos, services/common and model/base only"),
     (r"^clients/cli/", r"^model/(?!base/|tensor/|config/|checkpoint/|gguf/)", r"^$",
      "of the model, the command line sees config, checkpoint and gguf only"),
     (r"^clients/", r"^services/(?!common/)", r"^$", "clients do not see a service's code"),

@@ -144,6 +144,31 @@ inline constexpr CommandHelp kInspectHelp = {
   phyllo inspect ~/models/Qwen3-0.6B --all-layers
   phyllo inspect --json | jq .parameter_count)"};
 
+inline constexpr CommandHelp kBenchHelp = {
+    "measures a server under load, or the model in this process",
+    R"(Usage: phyllo bench --address ADDRESS [OPTIONS]
+       phyllo bench --serve [--model MODEL] [OPTIONS]
+       phyllo bench [--model MODEL] [-p N,...] [-n N,...] [-b N,...] [-r N] [OPTIONS]
+
+The first two put a load on a server (--serve alone: the one at the default address; with --model: services that
+are started for it) and report the time to the first token, the latency between tokens, throughput and errors.
+A closed loop keeps --concurrency requests under way; with --request-rate, an open loop, requests begin at random
+times (a Poisson process), however slow the answers are, and are measured from the time they were due.
+
+The last form runs MODEL in this process, as llama-bench does: prefill of -p tokens (pp), decode of -n tokens in
+batches of -b (tg); the median of -r repetitions, and the least and greatest.
+
+Prompts are random token ids, answers are greedy and as long as asked for, unless options say otherwise. LENGTHS is
+N, uniform:LOW,HIGH, lognormal:MEDIAN,SIGMA,MAX or list:A,B,...
+
+"inter-token latency" is the time between two messages with tokens as they arrive here, "time per output token" the
+mean of a request; they differ when a message brings several tokens ("tokens a message").)",
+    R"(Examples:
+  phyllo bench --address 127.0.0.1:50050 --concurrency 8 --num-requests 64
+  phyllo bench --address 127.0.0.1:50050 --request-rate 2 --duration 60s --prompt-tokens lognormal:256,0.8,2048
+  phyllo bench --serve --model ~/models/Qwen3-0.6B --precision bf16 --turns 5 --shared-prefix-tokens 200 --json
+  phyllo bench --model ~/models/Qwen3-0.6B --precision bf16 -p 512 -n 128 -b 1,8,32 -r 3 --bound)"};
+
 inline constexpr CommandHelp kPsHelp = {"lists the servers behind a gateway",
                                         "Usage: phyllo ps [OPTIONS]",
                                         R"(Examples:

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "clients/bench/load_options.h"
 #include "clients/launcher/service_binaries.h"
 #include "phyllo/gateway/v1/gateway.pb.h"
 
@@ -110,6 +111,14 @@ struct InspectOptions {
   bool json = false;
 };
 
+// phyllo bench
+struct BenchOptions {
+  bool serving = false;  // puts a load on `target`
+  TargetOptions target;
+  LoadOptions load;
+  bool json = false;
+};
+
 // phyllo ps
 struct PsOptions {
   std::string address;
@@ -121,9 +130,9 @@ struct HelpOptions {
   std::string text;
 };
 
-using CommandLine =
-    std::variant<HelpOptions, RunOptions, ChatOptions, UpOptions, GenerateOptions, EmbedOptions,
-                 ClassifyOptions, ScoreOptions, TokenizeOptions, InspectOptions, PsOptions>;
+using CommandLine = std::variant<HelpOptions, RunOptions, ChatOptions, UpOptions, GenerateOptions,
+                                 EmbedOptions, ClassifyOptions, ScoreOptions, TokenizeOptions,
+                                 InspectOptions, BenchOptions, PsOptions>;
 
 // The gateway that commands talk to when neither --address nor $PHYLLO_ADDRESS names one.
 inline constexpr char kDefaultAddress[] = "127.0.0.1:50050";

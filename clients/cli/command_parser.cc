@@ -45,6 +45,7 @@ CommandParser::CommandParser(const CommandEnvironment& environment) : environmen
   AddTokenize();
   AddDetokenize();
   AddInspect();
+  AddBench();
   AddPs();
 }
 
@@ -71,7 +72,7 @@ absl::StatusOr<CommandLine> CommandParser::Parse(std::vector<std::string> argume
   }
   return absl::InvalidArgumentError(
       "a command is needed: run, chat, up, generate, embed, classify, score, tokenize, "
-      "detokenize, inspect or ps");
+      "detokenize, inspect, bench or ps");
 }
 
 Command& CommandParser::Add(const char* name, const CommandHelp& help) {
@@ -183,7 +184,7 @@ void CommandParser::AddTarget(Command& command, TargetOptions& target) {
 
 absl::Status CommandParser::FinishPromptOptions(const RawOptions& raw, RunOptions& options) const {
   options.chat = options.chat || !options.system.empty();
-  PHYLLO_RETURN_IF_ERROR(ParseTimeout(raw.timeout, options.timeout));
+  PHYLLO_RETURN_IF_ERROR(ParseTime("--timeout", raw.timeout, options.timeout));
   return ApplySettings(raw.settings, options.request);
 }
 

@@ -34,6 +34,13 @@ struct Command {
   std::function<absl::StatusOr<CommandLine>()> finish;
 };
 
+// Texts of the options that only `bench` has.
+struct RawBenchOptions {
+  std::string prompt_tokens;
+  std::string output_tokens;
+  std::string duration;
+};
+
 // Builds the subcommands; owns everything the parser writes to. CLI11 reports errors by
 // exceptions, which end in Parse. Nothing is marked as required there, so that --help is seen
 // before anything is missed; the commands' finish functions check what is needed.
@@ -79,6 +86,11 @@ class CommandParser {
   void AddEmbed();
   void AddClassify();
   void AddScore();
+  // bench_options.cc
+  void AddBench();
+  void AddLoadOptions(Command& command, BenchOptions& options, RawBenchOptions& raw);
+  absl::Status FinishLoad(const Command& command, const RawBenchOptions& raw,
+                          BenchOptions& options) const;
 
   const CommandEnvironment environment_;
   CLI::App app_{"Phyllo serves language models on CPUs.", "phyllo"};

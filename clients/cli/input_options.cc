@@ -64,7 +64,7 @@ absl::Status CommandParser::FinishInput(const char* command, const RawOptions& r
   if (input.concurrency < 1 || input.concurrency > 256)
     return absl::InvalidArgumentError("--concurrency must be in [1, 256]");
   if (input.file != "-") input.file = UserPath(input.file);
-  return ParseTimeout(raw.timeout, input.timeout);
+  return ParseTime("--timeout", raw.timeout, input.timeout);
 }
 
 void CommandParser::AddEmbed() {

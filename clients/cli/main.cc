@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "clients/cli/bench/bench_command.h"
 #include "clients/cli/command_line.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/inputs/input_commands.h"
@@ -60,6 +61,9 @@ struct Dispatcher {
     return TokenizeCommand(options, terminal, interrupts);
   }
   int operator()(const InspectOptions& options) const { return InspectCommand(options, terminal); }
+  int operator()(const BenchOptions& options) const {
+    return BenchCommand(options, terminal, interrupts);
+  }
   int operator()(const PsOptions& options) const { return PsCommand(options, terminal); }
 };
 

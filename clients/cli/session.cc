@@ -60,15 +60,20 @@ std::unique_ptr<Session> Session::Open(const TargetOptions& target, bool json, T
     exit_code = Fail(client.status(), ExitCodeOf(client.status()), json, terminal);
     return nullptr;
   }
-  return std::unique_ptr<Session>(new Session(std::move(services), *std::move(client)));
+  return std::unique_ptr<Session>(new Session(address, std::move(services), *std::move(client)));
 }
 
-Session::Session(std::unique_ptr<LocalServices> services, std::unique_ptr<Client> client)
-    : services_(std::move(services)), client_(std::move(client)) {}
+Session::Session(std::string address, std::unique_ptr<LocalServices> services,
+                 std::unique_ptr<Client> client)
+    : address_(std::move(address)), services_(std::move(services)), client_(std::move(client)) {}
+
+absl::Status Session::CheckServices() {
+  return services_ == nullptr ? absl::OkStatus() : services_->CheckRunning();
+}
 
 absl::Status Session::Explain(const absl::Status& status) {
-  if (status.ok() || absl::IsCancelled(status) || services_ == nullptr) return status;
-  const absl::Status running = services_->CheckRunning();
+  if (status.ok() || absl::IsCancelled(status)) return status;
+  const absl::Status running = CheckServices();
   return running.ok() ? status : running;
 }
 

@@ -33,12 +33,18 @@ class Session {
                                        Interrupts& interrupts, int& exit_code);
 
   Client& client() { return *client_; }
+  // Of the gateway.
+  const std::string& address() const { return address_; }
+  // OK unless a service that was started here has died: UNAVAILABLE that says what became of it.
+  absl::Status CheckServices();
   // The status of a call, or, if a service that was started here has died, what became of it.
   absl::Status Explain(const absl::Status& status);
 
  private:
-  Session(std::unique_ptr<LocalServices> services, std::unique_ptr<Client> client);
+  Session(std::string address, std::unique_ptr<LocalServices> services,
+          std::unique_ptr<Client> client);
 
+  const std::string address_;
   const std::unique_ptr<LocalServices> services_;  // Null if the gateway was there before us.
   const std::unique_ptr<Client> client_;
 };

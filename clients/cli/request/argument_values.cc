@@ -54,13 +54,11 @@ absl::Status ParseIds(absl::string_view text, std::vector<int32_t>& ids) {
   return absl::OkStatus();
 }
 
-absl::Status ParseTimeout(absl::string_view text, absl::Duration& timeout) {
+absl::Status ParseTime(absl::string_view option, absl::string_view text, absl::Duration& time) {
   if (text.empty()) return absl::OkStatus();
-  if (absl::ParseDuration(text, &timeout) && timeout > absl::ZeroDuration()) {
-    return absl::OkStatus();
-  }
+  if (absl::ParseDuration(text, &time) && time > absl::ZeroDuration()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--timeout: \"", text, "\" is no time such as 30s"));
+      absl::StrCat(option, ": \"", text, "\" is no time such as 30s"));
 }
 
 }  // namespace phyllo

@@ -40,8 +40,8 @@ absl::Status ApplyServiceFlags(
 // Adds the token ids of "1,2,3", "1 2 3" or "[1, 2, 3]".
 absl::Status ParseIds(absl::string_view text, std::vector<int32_t>& ids);
 
-// Reads a time greater than 0, such as "1.5s"; leaves `timeout` if `text` is empty.
-absl::Status ParseTimeout(absl::string_view text, absl::Duration& timeout);
+// Reads a time greater than 0, such as "1.5s", of `option`; leaves `time` if `text` is empty.
+absl::Status ParseTime(absl::string_view option, absl::string_view text, absl::Duration& time);
 
 }  // namespace phyllo
 

@@ -1,0 +1,98 @@
+// The command that measures: bench.
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cli/command_help.h"
+#include "clients/cli/command_parser.h"
+#include "clients/cli/request/argument_values.h"
+#include "model/base/status_macros.h"
+
+namespace phyllo {
+namespace {
+
+absl::Status ParseLengths(const char* option, const std::string& text,
+                          LengthDistribution& lengths) {
+  if (text.empty()) return absl::OkStatus();
+  absl::StatusOr<LengthDistribution> parsed = LengthDistribution::Parse(text);
+  if (!parsed.ok())
+    return absl::InvalidArgumentError(absl::StrCat(option, ": ", parsed.status().message()));
+  lengths = *std::move(parsed);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void CommandParser::AddLoadOptions(Command& command, BenchOptions& options, RawBenchOptions& raw) {
+  CLI::App& app = *command.app;
+  const std::string group = "Load on a server";
+  LoadOptions& load = options.load;
+  const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
+    app.add_option(name, value, help)->type_name(type)->group(group);
+  };
+  add("--concurrency", load.concurrency,
+      "requests under way at once, 1 by default; of an open loop, the most", "N");
+  add("--request-rate", load.request_rate, "an open loop: chats that begin in a second", "R");
+  add("--num-requests", load.num_requests, "begins no request after so many", "N");
+  add("--duration", raw.duration,
+      "begins no request after this time; 30s if neither this nor --num-requests is given", "TIME");
+  add("--prompt-tokens", raw.prompt_tokens, "tokens of a prompt, 128 by default", "LENGTHS");
+  add("--output-tokens", raw.output_tokens, "tokens of an answer, 64 by default", "LENGTHS");
+  add("--prompt-file", load.prompt_file, "cuts prompts from this text", "FILE");
+  add("--turns", load.turns,
+      "requests of a chat; each prompt is the chat so far and --prompt-tokens more", "N");
+  add("--shared-prefix-tokens", load.shared_prefix_tokens,
+      "tokens that all chats begin with, before --prompt-tokens", "N");
+  add("--load-seed", load.seed, "of the random numbers: lengths, ids and times", "N");
+  app.add_flag_callback(
+         "--no-prefix-cache",
+         [&load] { load.request.mutable_context()->set_use_prefix_cache(false); },
+         "asks the server to reuse nothing of other prompts")
+      ->group(group);
+  app.add_option("--timeout", command.raw.timeout, "a request fails after this time, such as 30s")
+      ->type_name("TIME")
+      ->group(group);
+}
+
+absl::Status CommandParser::FinishLoad(const Command& command, const RawBenchOptions& raw,
+                                       BenchOptions& options) const {
+  LoadOptions& load = options.load;
+  PHYLLO_RETURN_IF_ERROR(ParseLengths("--prompt-tokens", raw.prompt_tokens, load.prompt_tokens));
+  PHYLLO_RETURN_IF_ERROR(ParseLengths("--output-tokens", raw.output_tokens, load.output_tokens));
+  PHYLLO_RETURN_IF_ERROR(ParseTime("--duration", raw.duration, load.duration));
+  PHYLLO_RETURN_IF_ERROR(ParseTime("--timeout", command.raw.timeout, load.timeout));
+  PHYLLO_RETURN_IF_ERROR(ApplySettings(command.raw.settings, load.request));
+  load.prompt_file = UserPath(load.prompt_file);
+  PHYLLO_RETURN_IF_ERROR(FinishTarget(command.raw, options.target));
+  return FinishLoadOptions(load);
+}
+
+void CommandParser::AddBench() {
+  Command& command = Add("bench", kBenchHelp);
+  const auto options = std::make_shared<BenchOptions>();
+  const auto raw = std::make_shared<RawBenchOptions>();
+  AddWords(command, 0);
+  command.app
+      ->add_option("--address", options->target.address,
+                   "the gateway to put a load on: host:port or unix:PATH")
+      ->type_name("ADDRESS");
+  command.app->add_flag("--serve", options->serving,
+                        absl::StrCat("puts a load on services that are started for --model, else "
+                                     "on the gateway at $PHYLLO_ADDRESS or ",
+                                     kDefaultAddress));
+  command.app->add_option("--model", options->target.model, "a model folder")->type_name("MODEL");
+  AddJson(command, options->json);
+  AddLoadOptions(command, *options, *raw);
+  AddServiceFlags(command);
+  AddSettings(command);
+  command.finish = [=, this, &command]() -> absl::StatusOr<CommandLine> {
+    options->serving = options->serving || !options->target.address.empty();
+    if (!options->serving)
+      return absl::InvalidArgumentError("bench: --address or --serve is needed");
+    PHYLLO_RETURN_IF_ERROR(FinishLoad(command, *raw, *options));
+    return *options;
+  };
+}
+
+}  // namespace phyllo
