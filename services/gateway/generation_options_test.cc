@@ -67,6 +67,19 @@ TEST_F(GenerationOptionsTest, PassesEverySamplingParameterOn) {
   EXPECT_EQ(received.finished.resolved().sampling().SerializeAsString(), got.SerializeAsString());
 }
 
+TEST_F(GenerationOptionsTest, LeavesSpeculationToTheTransformerUnlessItIsSet) {
+  Start();
+  GenerateRequest request = TextRequest();
+  PHYLLO_ASSERT_OK(gateway_.Generate(request).status);
+  EXPECT_FALSE(gateway_.transformer.last_start().has_speculation());
+  for (const bool enabled : {true, false}) {
+    request.set_speculative_decoding(enabled);
+    PHYLLO_ASSERT_OK(gateway_.Generate(request).status);
+    ASSERT_TRUE(gateway_.transformer.last_start().has_speculation());
+    EXPECT_EQ(gateway_.transformer.last_start().speculation().enabled(), enabled);
+  }
+}
+
 TEST_F(GenerationOptionsTest, BansTextsAsTheyAreAndAfterASpace) {
   Start();
   GenerateRequest request = TextRequest();

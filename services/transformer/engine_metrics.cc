@@ -38,6 +38,10 @@ EngineMetrics::EngineMetrics(MetricRegistry& registry)
                                           "Rows of prompts computed, recomputed ones included.")),
       decode_tokens_(
           registry.AddCounter("phyllo_decode_tokens_total", "Rows of sampled tokens computed.")),
+      drafted_tokens_(registry.AddCounter("phyllo_drafted_tokens_total",
+                                          "Tokens drafted and verified by speculative decoding.")),
+      accepted_tokens_(registry.AddCounter("phyllo_accepted_tokens_total",
+                                           "Drafted tokens that were accepted.")),
       preemptions_(registry.AddCounter("phyllo_preemptions_total",
                                        "Sequences that lost their pages and were recomputed.")),
       prefix_queries_(registry.AddCounter("phyllo_prefix_cache_queries_total",
@@ -70,6 +74,8 @@ void EngineMetrics::OnStep(const StepReport& report) {
   step_seconds_.Observe(absl::ToDoubleSeconds(report.duration));
   prefill_tokens_.Increment(static_cast<double>(report.prefill_row_count));
   decode_tokens_.Increment(static_cast<double>(report.decode_row_count));
+  drafted_tokens_.Increment(static_cast<double>(report.drafted_row_count));
+  accepted_tokens_.Increment(static_cast<double>(report.accepted_row_count));
   preemptions_.Increment(static_cast<double>(report.preempted_count));
   prefix_queries_.Increment(static_cast<double>(report.prefixes.query_count));
   prefix_hits_.Increment(static_cast<double>(report.prefixes.hit_count));

@@ -24,6 +24,8 @@ class EngineMetrics final : public EngineObserver {
   prometheus::Histogram& step_seconds_;
   prometheus::Counter& prefill_tokens_;
   prometheus::Counter& decode_tokens_;
+  prometheus::Counter& drafted_tokens_;
+  prometheus::Counter& accepted_tokens_;
   prometheus::Counter& preemptions_;
   prometheus::Counter& prefix_queries_;
   prometheus::Counter& prefix_hits_;

@@ -22,6 +22,8 @@
 #include "services/common/service_flags.h"
 #include "services/common/service_process.h"
 #include "services/transformer/engine/engine.h"
+#include "services/transformer/engine/speculation/sequence_draft.h"
+#include "services/transformer/engine/speculation/speculation_options.h"
 #include "services/transformer/engine_metrics.h"
 #include "services/transformer/local_step_model.h"
 #include "services/transformer/model_info.h"
@@ -60,6 +62,12 @@ ABSL_FLAG(
     bool, prefix_cache, true,
     "Keeps keys and values of past tokens, as long as their memory is not needed, for requests "
     "that begin with the same tokens. The answers are the same with and without");
+ABSL_FLAG(std::string, speculation, "auto",
+          "Speculative decoding for requests that do not say: auto drafts tokens where that is "
+          "expected to be faster, on wherever there is something to draft, off never. The answers "
+          "are the same");
+ABSL_FLAG(int64_t, max_draft_tokens, 8,
+          "Most tokens drafted for a sequence at once. Range [1, 16]");
 ABSL_FLAG(int64_t, max_unread_entries, 65536,
           "Tokens (and log-probabilities) that wait for a slow reader before its stream ends with "
           "RESOURCE_EXHAUSTED. At least 1");
@@ -83,6 +91,14 @@ computed before health says SERVING. The interface is proto/phyllo/transformer/v
 
 absl::Time MonotonicNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+absl::StatusOr<SpeculationMode> ParseSpeculation(const std::string& text) {
+  if (text == "auto") return SpeculationMode::kAuto;
+  if (text == "on") return SpeculationMode::kOn;
+  if (text == "off") return SpeculationMode::kOff;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--speculation is \"", text, "\", must be auto, on or off"));
 }
 
 absl::Status CheckRange(const char* flag, int64_t value, int64_t low, int64_t high) {
@@ -138,7 +154,17 @@ absl::StatusOr<LocalStepModelOptions> ReadModelOptions(Logger& logger) {
   return options;
 }
 
-EngineOptions ReadEngineOptions(const LocalStepModel& model, EngineObserver& observer) {
+absl::StatusOr<SpeculationOptions> ReadSpeculationOptions() {
+  SpeculationOptions options;
+  PHYLLO_ASSIGN_OR_RETURN(options.mode, ParseSpeculation(absl::GetFlag(FLAGS_speculation)));
+  options.max_draft_tokens = absl::GetFlag(FLAGS_max_draft_tokens);
+  PHYLLO_RETURN_IF_ERROR(
+      CheckRange("max_draft_tokens", options.max_draft_tokens, 1, kMaxDraftTokens));
+  return options;
+}
+
+EngineOptions ReadEngineOptions(const LocalStepModel& model, SpeculationOptions speculation,
+                                EngineObserver& observer) {
   return {.max_prefill_rows = absl::GetFlag(FLAGS_max_prefill_tokens),
           .max_sequences = absl::GetFlag(FLAGS_max_sequences),
           .max_waiting_sequences = absl::GetFlag(FLAGS_max_queue_sequences),
@@ -149,6 +175,7 @@ EngineOptions ReadEngineOptions(const LocalStepModel& model, EngineObserver& obs
           .eos_token_ids = EosTokenIds(model),
           .now = MonotonicNow,
           .prefix_cache = absl::GetFlag(FLAGS_prefix_cache),
+          .speculation = std::move(speculation),
           .observer = &observer};
 }
 
@@ -168,14 +195,16 @@ absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& mode
 
 absl::Status Serve(ServiceProcess& process, int& exit_code) {
   PHYLLO_ASSIGN_OR_RETURN(const LocalStepModelOptions options, ReadModelOptions(process.logger()));
+  PHYLLO_ASSIGN_OR_RETURN(SpeculationOptions speculation, ReadSpeculationOptions());
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalStepModel> model,
                           LocalStepModel::Load(options));
   PHYLLO_ASSIGN_OR_RETURN(common::v1::ServerInfo server_info,
                           DescribeServer(*model, options.model_folder, process.logger()));
   PHYLLO_RETURN_IF_ERROR(WarmUp(*model));
   EngineMetrics metrics(process.metrics());
-  PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                          Engine::Create(*model, ReadEngineOptions(*model, metrics)));
+  PHYLLO_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Engine> engine,
+      Engine::Create(*model, ReadEngineOptions(*model, std::move(speculation), metrics)));
   metrics.AddGauges(*engine);
   process.logger().Info("model ready",
                         {{"precision", server_info.precision()},

@@ -166,6 +166,17 @@ class TransformerServiceTest : public ::testing::Test {
   std::thread steps_;
 };
 
+TEST_F(TransformerServiceTest, SpeculatesWhenAskedToWithTheSameTokens) {
+  GenerateRequest start = Start(kPrompt, 150);
+  start.mutable_start()->mutable_speculation()->set_enabled(true);
+  const Outcome outcome = Generate(start, kPrompt);
+  PHYLLO_ASSERT_OK(outcome.status);
+  EXPECT_EQ(outcome.token_ids, FakeStepModel::GreedyContinuation(kPrompt, 150));
+  EXPECT_GT(outcome.finished.usage().drafted_token_count(), 0);
+  EXPECT_LE(outcome.finished.usage().accepted_token_count(),
+            outcome.finished.usage().drafted_token_count());
+}
+
 TEST_F(TransformerServiceTest, GeneratesWithPulledRows) {
   const Outcome outcome = Generate(Start(kPrompt, 20), kPrompt);
   PHYLLO_EXPECT_OK(outcome.status);

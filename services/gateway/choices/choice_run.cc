@@ -35,6 +35,8 @@ GenerateStart ChoiceRun::MakeStart() const {
   if (output.has_prompt_logprobs() && index_ == 0)
     *start.mutable_prompt_logprobs() = output.prompt_logprobs();
   if (index_ > 0) start.set_choice_index(index_);
+  if (request.wire->has_speculative_decoding())
+    start.mutable_speculation()->set_enabled(request.wire->speculative_decoding());
   *start.mutable_context() = request.context;
   return start;
 }

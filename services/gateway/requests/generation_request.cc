@@ -42,8 +42,6 @@ absl::Status CheckOffered(const GenerateRequest& wire) {
       {wire.has_reasoning(), "reasoning",
        "is not offered: switch thinking by chat.template_arguments_json, as the model's template "
        "names it"},
-      {wire.speculative_decoding(), "speculative_decoding",
-       "is not offered: this server drafts no tokens"},
       {wire.context().has_adapter(), "context.adapter",
        "is not offered: this server has no adapters"},
   };

@@ -234,7 +234,6 @@ INSTANTIATE_TEST_SUITE_P(
         {"beam_width", [](GenerateRequest& r) { r.set_beam_width(4); }},
         {"constraint", [](GenerateRequest& r) { r.mutable_constraint()->set_regex("a+"); }},
         {"reasoning", [](GenerateRequest& r) { r.mutable_reasoning()->set_enabled(true); }},
-        {"speculative_decoding", [](GenerateRequest& r) { r.set_speculative_decoding(true); }},
         {"context.adapter", [](GenerateRequest& r) { r.mutable_context()->set_adapter("x"); }},
     }));
 

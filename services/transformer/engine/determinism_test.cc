@@ -1,19 +1,22 @@
 // The determinism contract on real checkpoints: tokens and log-probabilities of a request are the
 // same bits whatever else is in the batch, in whatever order, however the prompt is cut, with any
-// number of threads, preempted or not, computed or found in the prefix cache.
+// number of threads, preempted or not, computed or found in the prefix cache, drafted or not.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
 #include "model/sampling/philox.h"
 #include "services/transformer/engine/testing/engine_driver.h"
+#include "services/transformer/engine/testing/replay_drafter.h"
 #include "services/transformer/local_step_model.h"
 
 namespace phyllo {
@@ -32,6 +35,7 @@ struct Setting {
   bool together = true;
   bool reversed = false;
   bool prefix_cache = false;
+  ReplayDrafter* drafter = nullptr;  // if set, drafts for all requests
   int passes = 1;  // all requests so many times in one engine; the last time counts
 };
 
@@ -98,13 +102,21 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
     return model.ok() ? *std::move(model) : nullptr;
   }
 
-  // The transcripts of all requests under a setting, in the order of their numbers.
-  static std::vector<Transcript> Run(const PrecisionChoice& precision, const Setting& setting) {
+  // The transcripts of all requests under a setting, in the order of their numbers. `pupils` learn
+  // the answers.
+  static std::vector<Transcript> Run(const PrecisionChoice& precision, const Setting& setting,
+                                     absl::Span<ReplayDrafter* const> pupils = {}) {
     const std::unique_ptr<LocalStepModel> model = Load(precision, setting);
     std::vector<Transcript> transcripts(kRequestCount);
     if (model == nullptr) return transcripts;
-    EngineDriver driver(*model, {.max_prefill_rows = setting.max_prefill_rows,
-                                 .prefix_cache = setting.prefix_cache});
+    EngineOptions options = {.max_prefill_rows = setting.max_prefill_rows,
+                             .prefix_cache = setting.prefix_cache};
+    if (setting.drafter != nullptr) {
+      options.speculation = {.mode = SpeculationMode::kOn,
+                             .drafter = setting.drafter,
+                             .step_cost = [](int64_t /*rows*/) { return 1.0; }};
+    }
+    EngineDriver driver(*model, std::move(options));
     std::vector<FakeClient*> clients(kRequestCount);
     for (int pass = 0; pass < setting.passes; ++pass) {
       for (int i = 0; i < kRequestCount; ++i) {
@@ -115,23 +127,41 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
       driver.Drive();
     }
     int64_t cached_count = 0;
+    int64_t accepted_count = 0;
+    int64_t rejected_count = 0;
     for (int i = 0; i < kRequestCount; ++i) {
       transcripts[i] = TranscriptOf(*clients[i]);
-      if (clients[i]->result) cached_count += clients[i]->result->cached_prompt_token_count;
+      if (!clients[i]->result) continue;
+      const SequenceResult& result = *clients[i]->result;
+      cached_count += result.cached_prompt_token_count;
+      accepted_count += result.accepted_token_count;
+      rejected_count += result.drafted_token_count - result.accepted_token_count;
+      std::vector<int32_t> text = clients[i]->request.prompt_token_ids;
+      const std::vector<int32_t> answer = clients[i]->token_ids();
+      text.insert(text.end(), answer.begin(), answer.end());
+      for (ReplayDrafter* const pupil : pupils) pupil->Learn(text);
+    }
+    if (setting.drafter != nullptr) {
+      EXPECT_GT(accepted_count, 50) << setting.name;
+      EXPECT_GT(rejected_count, 50) << setting.name;
     }
     if (!setting.prefix_cache) {
       EXPECT_EQ(cached_count, 0);
     } else if (setting.page_count > 100) {
       EXPECT_GT(cached_count, 0) << setting.name;
     }
-    if (setting.page_count < 100) {
+    // Sequences that get several tokens a step may be done before they are in each other's way.
+    if (setting.page_count < 100 && setting.drafter == nullptr) {
       EXPECT_GT(driver.engine().stats().preemption_count, 0);
     }
     return transcripts;
   }
 
   static void ExpectSameBits(const PrecisionChoice& precision) {
-    const std::vector<Transcript> expected = Run(precision, {.name = "alone", .together = false});
+    // Vocabularies have no fewer tokens.
+    ReplayDrafter drafter(/*vocab_size=*/256, /*error_rate=*/0.2);
+    const std::vector<Transcript> expected =
+        Run(precision, {.name = "alone", .together = false}, {&drafter});
     const std::vector<Setting> settings = {
         {.name = "together"},
         {.name = "reversed", .reversed = true},
@@ -159,6 +189,18 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
          .max_prefill_rows = 64,
          .page_count = 20,
          .prefix_cache = true,
+         .passes = 2},
+        {.name = "drafted", .drafter = &drafter},
+        {.name = "drafted, two threads, chunks of 7, reversed",
+         .num_threads = 2,
+         .max_prefill_rows = 7,
+         .reversed = true,
+         .drafter = &drafter},
+        {.name = "drafted, with preemptions and prefix cache",
+         .max_prefill_rows = 64,
+         .page_count = 20,
+         .prefix_cache = true,
+         .drafter = &drafter,
          .passes = 2}};
     for (const Setting& setting : settings) {
       const std::vector<Transcript> actual = Run(precision, setting);

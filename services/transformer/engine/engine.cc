@@ -41,9 +41,10 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
                   .page_size = model.sizes().page_size,
                   .groups = SchedulerGroupsOf(model)}),
       batch_(model),
-      prefixes_(model, options_.prefix_cache) {
-  for (int worker = 0; worker < model.num_threads(); ++worker)
-    samplers_.emplace_back(model.sizes().vocab_size);
+      prefixes_(model, options_.prefix_cache),
+      speculation_(options_.speculation, limits_, model.sizes().max_rows,
+                   options_.max_prefill_rows),
+      sampling_(model.num_threads(), model.sizes().vocab_size, options_.max_unread_entries) {
   totals_.pages = UsageOf(model);
   stats_ = totals_;
 }
@@ -210,12 +211,16 @@ absl::Time Engine::NextExpiry() const {
 
 const StepPlan& Engine::Plan() {
   prefixes_.MatchFirst(sequences_);
+  speculation_.Propose(sequences_);
   snapshots_.clear();
   for (const auto& sequence : sequences_) {
     if (!sequence->finished) snapshots_.push_back(sequence->Snapshot());
   }
   const StepPlan& plan = scheduler_.PlanStep(snapshots_, FreePageCounts(model_));
-  for (const SequenceId id : plan.preempted) prefixes_.Preempt(*by_id_.at(id));
+  for (const SequenceId id : plan.preempted) {
+    prefixes_.Preempt(*by_id_.at(id));
+    speculation_.Forget(id);
+  }
   totals_.preemption_count += static_cast<int64_t>(plan.preempted.size());
   for (const SequenceId id : plan.admitted) {
     Sequence& sequence = *by_id_.at(id);
@@ -257,54 +262,31 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
       sequence.first_step_time = start;
       prefixes_.CountStart(sequence);
     }
-    (decode ? report.decode_row_count : report.prefill_row_count) += slice.row_count;
+    const auto draft_count = static_cast<int64_t>(sequence.draft.tokens.size());
+    report.drafted_row_count += draft_count;
+    (decode ? report.decode_row_count : report.prefill_row_count) += slice.row_count - draft_count;
     in_batch_.push_back(&sequence);
   }
   if (in_batch_.empty()) return false;
   Publish(start);
   absl::Status status = batch_.Forward();
   if (status.ok()) {
-    status = batch_.VisitLogits([&](const StepBatch::LogitsRow& row, absl::Span<const float> logits,
-                                    int worker) { Deliver(row, logits, worker); });
+    status =
+        batch_.VisitLogits([this](const StepBatch::LogitsRow& row, absl::Span<const float> logits,
+                                  int worker) { sampling_.Take(row, logits, worker); });
   }
   for (size_t i = 0; status.ok() && i < in_batch_.size(); ++i)
     status = EncodeRows(model_, batch_.SliceRows(i), *in_batch_[i]);
   const absl::Time end = options_.now();
-  for (size_t i = 0; i < in_batch_.size(); ++i) AfterStep(i, status, end);
+  for (size_t i = 0; i < in_batch_.size(); ++i) {
+    AfterStep(i, status, end);
+    report.accepted_row_count += in_batch_[i]->draft.accepted_count;
+  }
   report.prefixes = prefixes_.TakeCounts();
   ++totals_.step_count;
   report.duration = end - start;
   if (options_.observer != nullptr) options_.observer->OnStep(report);
   return true;
-}
-
-void Engine::Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker) {
-  Sequence& sequence = *row.sequence;
-  if (!sequence.step_status.ok()) return;
-  const int64_t index = row.position + 1;
-  const bool scores = index < sequence.prompt_count();
-  absl::StatusOr<SampledToken> token =
-      scores ? DescribeToken(logits, sequence.token_ids[index], sequence.request.prompt_logprobs)
-             : samplers_[worker].Sample(logits, sequence.history, sequence.request.sampling, index);
-  if (!token.ok()) {
-    sequence.step_status = std::move(token).status();
-    return;
-  }
-  const int32_t token_id = token->token_id;
-  const bool fits = scores
-                        ? sequence.outbox->AddScoredToken(index, *std::move(token))
-                        : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token));
-  if (!fits) {
-    sequence.step_status = absl::ResourceExhaustedError(absl::StrCat(
-        "the reader is too slow: max_unread_entries is ", options_.max_unread_entries));
-    return;
-  }
-  if (scores) {
-    sequence.next_scored_index = index + 1;
-  } else {
-    sequence.Append(token_id);
-    sequence.sampled = true;
-  }
 }
 
 void Engine::AfterStep(size_t index, const absl::Status& step_status, absl::Time now) {
@@ -313,8 +295,12 @@ void Engine::AfterStep(size_t index, const absl::Status& step_status, absl::Time
     Fail(sequence, absl::InternalError(absl::StrCat("step: ", step_status.message())));
     return;
   }
-  sequence.computed_count += batch_.slices()[index].row_count;
-  prefixes_.Store(sequence, batch_.IsFinite(index));
+  const int64_t rejected_count = sequence.draft.CountVerified();
+  sequence.computed_count += batch_.slices()[index].row_count - rejected_count;
+  prefixes_.Store(sequence, batch_.IsFinite(index, rejected_count));
+  // A page that only a rejected row has touched goes back: what others find free does not depend on
+  // guesses. To get shorter cannot fail.
+  if (rejected_count > 0) sequence.pages.Resize(sequence.computed_count).IgnoreError();
   sequence.pages.ReleaseBefore(sequence.computed_count);
   if (std::exchange(sequence.sampled, false)) {
     sequence.last_token_time = now;
@@ -351,6 +337,7 @@ void Engine::Fail(Sequence& sequence, absl::Status status) {
 void Engine::End(Sequence& sequence, SequenceResult result) {
   sequence.finished = true;
   prefixes_.Release(sequence, /*discard=*/absl::IsInternal(result.status));
+  speculation_.Forget(sequence.id);
   sequence.pages.Clear();
   LeaveQueue(sequence);
   if (options_.observer != nullptr) options_.observer->OnFinished(result);

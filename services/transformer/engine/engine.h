@@ -18,13 +18,14 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "model/sampling/sampler.h"
 #include "services/transformer/engine/engine_options.h"
 #include "services/transformer/engine/prefix/prefix_reuse.h"
+#include "services/transformer/engine/sampling/row_sampling.h"
 #include "services/transformer/engine/scheduling/page_pools.h"
 #include "services/transformer/engine/scheduling/scheduler.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
+#include "services/transformer/engine/speculation/speculation.h"
 #include "services/transformer/engine/step_batch.h"
 #include "services/transformer/engine/step_model.h"
 
@@ -110,8 +111,6 @@ class Engine {
   const StepPlan& Plan() ABSL_LOCKS_EXCLUDED(mutex_);
   void AskForRows(absl::Time now);
   bool Compute(const StepPlan& plan, absl::Time start) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Runs on any worker: touches the row's sequence only.
-  void Deliver(const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker);
   void AfterStep(size_t index, const absl::Status& step_status, absl::Time now);
   void Finish(Sequence& sequence, FinishReason reason);
   void Fail(Sequence& sequence, absl::Status status);
@@ -129,8 +128,9 @@ class Engine {
   // Of the step thread.
   Scheduler scheduler_;
   StepBatch batch_;
-  PrefixReuse prefixes_;                              // outlives sequences_
-  std::vector<Sampler> samplers_;                     // one a worker
+  PrefixReuse prefixes_;  // outlives sequences_
+  Speculation speculation_;
+  RowSampling sampling_;
   std::vector<std::unique_ptr<Sequence>> sequences_;  // in order of service
   absl::flat_hash_map<SequenceId, Sequence*> by_id_;
   std::vector<SequenceSnapshot> snapshots_;

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
 #include "services/transformer/engine/scheduling/page_pools.h"
+#include "services/transformer/engine/speculation/sequence_draft.h"
 
 namespace phyllo {
 namespace {
@@ -34,6 +35,8 @@ absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModel
       CheckOption("max_sequence_length", options.max_sequence_length.value_or(1), 1, kUnlimited));
   PHYLLO_RETURN_IF_ERROR(
       CheckOption("max_encoding_elements", options.max_encoding_elements, 1, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckOption("max_draft_tokens", options.speculation.max_draft_tokens, 1, kMaxDraftTokens));
   return options.now != nullptr ? absl::OkStatus()
                                 : absl::InvalidArgumentError("the engine needs a clock");
 }

@@ -13,6 +13,7 @@
 #include "services/transformer/engine/prefix/prefix_counts.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
+#include "services/transformer/engine/speculation/speculation_options.h"
 #include "services/transformer/engine/step_model.h"
 
 namespace phyllo {
@@ -21,7 +22,9 @@ namespace phyllo {
 struct StepReport {
   absl::Duration duration = absl::ZeroDuration();
   int64_t prefill_row_count = 0;
-  int64_t decode_row_count = 0;
+  int64_t decode_row_count = 0;    // of sampled tokens
+  int64_t drafted_row_count = 0;   // of guesses behind them
+  int64_t accepted_row_count = 0;  // of these, those that were right
   int64_t preempted_count = 0;
   PrefixCounts prefixes = {};
 };
@@ -49,6 +52,7 @@ struct EngineOptions {
   std::vector<int32_t> eos_token_ids = {};    // end-of-sequence ids of the model
   std::function<absl::Time()> now = nullptr;  // monotonic; any origin
   bool prefix_cache = true;  // keep pages of past tokens for requests that begin with them
+  SpeculationOptions speculation = {};
   EngineObserver* observer = nullptr;  // borrowed, may be null
 };
 

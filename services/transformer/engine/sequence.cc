@@ -75,6 +75,11 @@ absl::Status ValidateSequenceRequest(const SequenceRequest& request, const Seque
   }
   PHYLLO_RETURN_IF_ERROR(
       CheckTokenIds("generated_token_ids", request.generated_token_ids, 0, limits.vocab_size));
+  if (const int64_t count = request.speculation.max_draft_tokens.value_or(1);
+      count < 1 || count > kMaxDraftTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_draft_tokens is ", count, ", must be in [1, ", kMaxDraftTokens, "]"));
+  }
   if (request.time_limit && *request.time_limit <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "time_limit is ", absl::FormatDuration(*request.time_limit), ", must be greater than 0"));
@@ -129,6 +134,7 @@ SequenceSnapshot Sequence::Snapshot() const {
                                .computed_count = computed_count,
                                .ready_count = ready_count,
                                .token_count = token_count,
+                               .draft_count = static_cast<int64_t>(draft.tokens.size()),
                                .page_count = pages.page_count()};
   if (!running) {
     snapshot.computed_count = match.token_count;
@@ -218,6 +224,8 @@ SequenceResult Sequence::MakeResult() const {
   result.cached_prompt_token_count = cached_prompt_count;
   result.generated_token_count = generated_count();
   result.preemption_count = preemption_count;
+  result.drafted_token_count = draft.total_drafted;
+  result.accepted_token_count = draft.total_accepted;
   if (first_step_time) result.queue_time = *first_step_time - submit_time;
   if (first_step_time && first_token_time)
     result.prefill_time = *first_token_time - *first_step_time;

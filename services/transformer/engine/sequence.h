@@ -18,6 +18,7 @@
 #include "services/transformer/engine/prompt_feed.h"
 #include "services/transformer/engine/scheduling/scheduler.h"
 #include "services/transformer/engine/sequence_outbox.h"
+#include "services/transformer/engine/speculation/sequence_draft.h"
 
 namespace phyllo {
 
@@ -52,6 +53,9 @@ struct SequenceRequest {
 
   // If set, the prompt is encoded: nothing is generated or scored, and the result has the encoding.
   std::optional<EncodingRequest> encoding;
+
+  // Only how soon tokens come depends on it.
+  SpeculationRequest speculation;
 
   // Takes keys and values of its first tokens from the prefix cache, and leaves its own there.
   bool use_prefix_cache = true;
@@ -128,6 +132,7 @@ class Sequence {
   std::optional<Pooler> pooler;
   std::optional<SequenceEncoding> encoding;
   int64_t preemption_count = 0;
+  SequenceDraft draft;
 
   PrefixCache::Match match;         // while it waits: what it would find
   PrefixCache::Path path;           // while it runs: how far its pages are stored

@@ -46,6 +46,8 @@ struct SequenceResult {
   int64_t cached_prompt_token_count = 0;  // of them, those found in the prefix cache at the start
   int64_t generated_token_count = 0;      // those given at submission included
   int64_t preemption_count = 0;
+  int64_t drafted_token_count = 0;           // rows of tokens that were guessed
+  int64_t accepted_token_count = 0;          // of them, those that were right
   absl::Duration queue_time;                 // from submission to the first step
   absl::Duration prefill_time;               // from the first step to the first token
   absl::Duration decode_time;                // from the first token to the last

@@ -27,13 +27,20 @@ absl::Status StepBatch::Add(Sequence& sequence, int64_t row_count) {
   const absl::Span<float> rows =
       absl::MakeSpan(hidden_states_).subspan(row_count_ * hidden_size, row_count * hidden_size);
   const int64_t prompt_rows = std::clamp<int64_t>(sequence.prompt_count() - first, 0, row_count);
-  if (prompt_rows < row_count) {
-    const absl::Span<const int32_t> sampled =
-        absl::MakeConstSpan(sequence.token_ids)
-            .subspan(first + prompt_rows, row_count - prompt_rows);
-    PHYLLO_RETURN_IF_ERROR(
-        model_.Embed(sampled, first + prompt_rows, rows.subspan(prompt_rows * hidden_size)));
-  }
+  const auto embed = [&](absl::Span<const int32_t> token_ids, int64_t position) {
+    if (token_ids.empty()) return absl::OkStatus();
+    return model_.Embed(
+        token_ids, position,
+        rows.subspan((position - first) * hidden_size, token_ids.size() * hidden_size));
+  };
+  const auto size = static_cast<int64_t>(sequence.token_ids.size());
+  const int64_t sampled_begin = first + prompt_rows;
+  const int64_t sampled_count = std::max<int64_t>(0, std::min(end, size) - sampled_begin);
+  PHYLLO_RETURN_IF_ERROR(
+      embed(absl::MakeConstSpan(sequence.token_ids).subspan(sampled_begin, sampled_count),
+            sampled_begin));
+  sequence.draft.Begin(std::max<int64_t>(0, end - size));
+  PHYLLO_RETURN_IF_ERROR(embed(sequence.draft.tokens, size));
   if (prompt_rows > 0) sequence.feed.Read(prompt_rows, rows.subspan(0, prompt_rows * hidden_size));
 
   slices_.push_back({.row_begin = row_count_,
@@ -44,8 +51,7 @@ absl::Status StepBatch::Add(Sequence& sequence, int64_t row_count) {
   for (int64_t position = first; position < end; ++position) {
     const bool scored =
         position + 1 >= sequence.next_scored_index && position + 1 < sequence.prompt_count();
-    const bool sampled = sequence.request.max_new_tokens > 0 &&
-                         position + 1 == static_cast<int64_t>(sequence.token_ids.size());
+    const bool sampled = sequence.request.max_new_tokens > 0 && position + 1 >= size;
     if (scored || sampled)
       logits_rows_.push_back({&sequence, position, row_count_ + position - first});
   }
@@ -65,9 +71,9 @@ MatrixView<float> StepBatch::SliceRows(int64_t index) {
           hidden_size};
 }
 
-bool StepBatch::IsFinite(size_t slice) const {
+bool StepBatch::IsFinite(size_t slice, int64_t rejected_count) const {
   const int64_t hidden_size = model_.sizes().hidden_size;
-  const int64_t row = slices_[slice].row_begin + slices_[slice].row_count - 1;
+  const int64_t row = slices_[slice].row_begin + slices_[slice].row_count - 1 - rejected_count;
   const absl::Span<const float> values =
       absl::MakeConstSpan(hidden_states_).subspan(row * hidden_size, hidden_size);
   return std::all_of(values.begin(), values.end(),

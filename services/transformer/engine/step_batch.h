@@ -25,8 +25,8 @@ class StepBatch {
   void Clear();
 
   // Adds the next `row_count` rows of the sequence: takes pages for them, reads prompt rows from
-  // its feed, embeds sampled tokens. On an error, RESOURCE_EXHAUSTED without pages or what Embed
-  // returns, nothing is added.
+  // its feed, embeds sampled tokens and, behind the last of them, those of its draft. On an error,
+  // RESOURCE_EXHAUSTED without pages or what Embed returns, nothing is added.
   absl::Status Add(Sequence& sequence, int64_t row_count);
 
   // Computes all rows that were added. The errors are the model's.
@@ -50,9 +50,9 @@ class StepBatch {
   // overwritten.
   MatrixView<float> SliceRows(int64_t index);
 
-  // After Forward: whether the last row of the slice is finite. As every row depends on all keys
-  // and values that it sees, those are finite then, too.
-  bool IsFinite(size_t slice) const;
+  // After Forward: whether the last row of the slice is finite, but for `rejected_count` rows of a
+  // draft. As every row depends on all keys and values that it sees, those are finite then, too.
+  bool IsFinite(size_t slice, int64_t rejected_count) const;
 
   int64_t row_count() const { return row_count_; }
   absl::Span<const StepSlice> slices() const { return slices_; }

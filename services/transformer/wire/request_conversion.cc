@@ -12,6 +12,7 @@
 #include "model/tensor/dtype.h"
 #include "services/common/durations.h"
 #include "services/common/status_bridge.h"
+#include "services/transformer/engine/speculation/sequence_draft.h"
 
 namespace phyllo {
 namespace {
@@ -103,6 +104,20 @@ absl::StatusOr<EncodingRequest> ToEncoding(common::v1::Pooling pooling) {
   }
 }
 
+absl::StatusOr<SpeculationRequest> ToSpeculation(
+    const transformer::v1::SpeculationParameters& proto) {
+  SpeculationRequest speculation = {.enabled = proto.enabled()};
+  if (proto.has_max_draft_token_count()) {
+    const int64_t count = proto.max_draft_token_count();
+    if (count < 1 || count > kMaxDraftTokens) {
+      return InvalidField("speculation.max_draft_token_count",
+                          absl::StrCat("is ", count, ", must be in [1, ", kMaxDraftTokens, "]"));
+    }
+    speculation.max_draft_tokens = count;
+  }
+  return speculation;
+}
+
 std::optional<DType> ToDType(common::v1::DataType type) {
   switch (type) {
     case common::v1::DATA_TYPE_F32:
@@ -123,8 +138,6 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::Generat
   if (start.has_constraint())
     return InvalidField("constraint",
                         "is not offered: this server has no grammar to mask tokens by");
-  if (start.speculation().enabled())
-    return InvalidField("speculation.enabled", "is not offered: this server drafts no tokens");
   const common::v1::StoppingParameters& stopping = start.stopping();
   if (!stopping.has_max_new_tokens()) return InvalidField("stopping.max_new_tokens", "is required");
   if (stopping.max_new_tokens() < 1) {
@@ -148,6 +161,9 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const transformer::v1::Generat
   if (start.has_prompt_logprobs()) {
     request.first_scored_index = 1;
     SetLogprobs(start.prompt_logprobs(), request.prompt_logprobs);
+  }
+  if (start.has_speculation()) {
+    PHYLLO_ASSIGN_OR_RETURN(request.speculation, ToSpeculation(start.speculation()));
   }
   SetContext(start.context(), request);
   return request;

@@ -114,6 +114,21 @@ TEST(ToSequenceRequestTest, CarriesWhatIsRarelyAskedOfTheSampler) {
   EXPECT_THAT(request.sampling.dry->breaker_token_ids, UnorderedElementsAre(1));
 }
 
+TEST(ToSequenceRequestTest, LeavesSpeculationToTheServerUnlessItIsSet) {
+  transformer::v1::GenerateStart start = Start();
+  PHYLLO_ASSERT_OK_AND_ASSIGN(SequenceRequest request, ToSequenceRequest(start));
+  EXPECT_EQ(request.speculation.enabled, std::nullopt);
+  start.mutable_speculation()->set_enabled(false);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(request, ToSequenceRequest(start));
+  EXPECT_THAT(request.speculation.enabled, Optional(false));
+  EXPECT_EQ(request.speculation.max_draft_tokens, std::nullopt);
+  start.mutable_speculation()->set_enabled(true);
+  start.mutable_speculation()->set_max_draft_token_count(16);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(request, ToSequenceRequest(start));
+  EXPECT_THAT(request.speculation.enabled, Optional(true));
+  EXPECT_THAT(request.speculation.max_draft_tokens, Optional(16));
+}
+
 struct BadStart {
   std::string field;
   std::function<void(transformer::v1::GenerateStart&)> spoil;
@@ -138,8 +153,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadStart{"stopping.max_new_tokens",
                  [](auto& s) { s.mutable_stopping()->set_max_new_tokens(0); }},
         BadStart{"constraint", [](auto& s) { s.mutable_constraint(); }},
-        BadStart{"speculation.enabled",
-                 [](auto& s) { s.mutable_speculation()->set_enabled(true); }},
+        BadStart{"speculation.max_draft_token_count",
+                 [](auto& s) { s.mutable_speculation()->set_max_draft_token_count(0); }},
+        BadStart{"speculation.max_draft_token_count",
+                 [](auto& s) { s.mutable_speculation()->set_max_draft_token_count(17); }},
         BadStart{"context.priority", [](auto& s) { s.mutable_context()->set_priority(101); }}));
 
 TEST(ToSequenceRequestTest, NeedsNoSeedWhenGreedy) {

@@ -51,6 +51,8 @@ void SetUsageAndLatency(const SequenceResult& result, Finished& finished) {
   finished.mutable_usage()->set_cached_prompt_token_count(result.cached_prompt_token_count);
   finished.mutable_usage()->set_generated_token_count(result.generated_token_count);
   finished.mutable_usage()->set_preemption_count(result.preemption_count);
+  finished.mutable_usage()->set_drafted_token_count(result.drafted_token_count);
+  finished.mutable_usage()->set_accepted_token_count(result.accepted_token_count);
   *finished.mutable_latency()->mutable_queue() = ToProtoDuration(result.queue_time);
   *finished.mutable_latency()->mutable_prefill() = ToProtoDuration(result.prefill_time);
   *finished.mutable_latency()->mutable_decode() = ToProtoDuration(result.decode_time);

@@ -12,6 +12,7 @@
 #include "model/base/status_matchers.h"
 #include "model/tensor/linear_input.h"
 #include "services/transformer/engine/testing/engine_driver.h"
+#include "services/transformer/engine/testing/replay_drafter.h"
 #include "services/transformer/local_step_model.h"
 
 namespace phyllo {
@@ -147,6 +148,31 @@ TEST_F(LongropeTest, ScoresThePromptForItsOwnLengthAfterGivenTokensToo) {
   ASSERT_EQ(whole.scored_tokens.size(), 59u);
   for (size_t i = 0; i < moved.scored_tokens.size(); ++i)
     EXPECT_EQ(moved.scored_tokens[i].logprob, whole.scored_tokens[i].logprob) << i;
+}
+
+TEST_F(LongropeTest, DraftsDoNotReachOverTheLengthThatIsComputedAnew) {
+  for (const double error_rate : {0.0, 0.4}) {
+    ReplayDrafter drafter(/*vocab_size=*/500, error_rate);
+    for (const int64_t prompt_count : {40, 60}) {
+      std::vector<int32_t> text = PromptOf(prompt_count);
+      const std::vector<int32_t>& answer = AnswerTo(prompt_count);
+      text.insert(text.end(), answer.begin(), answer.end());
+      drafter.Learn(std::move(text));
+    }
+    driver_.reset();  // before its model
+    Start({.max_prefill_rows = 64,
+           .speculation = {.mode = SpeculationMode::kOn,
+                           .max_draft_tokens = kMaxDraftTokens,
+                           .drafter = &drafter,
+                           .step_cost = [](int64_t /*rows*/) { return 1.0; }}});
+    std::vector<const FakeClient*> clients;
+    for (const int64_t prompt_count : {60, 40})
+      clients.push_back(&driver_->Add(RequestOf(prompt_count, /*use_prefix_cache=*/true)));
+    driver_->Drive();
+    EXPECT_EQ(clients[0]->token_ids(), AnswerTo(60)) << error_rate;
+    EXPECT_EQ(clients[1]->token_ids(), AnswerTo(40)) << error_rate;
+    EXPECT_GT(clients[0]->result->accepted_token_count, 10);
+  }
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ const StepPlan& Scheduler::PlanStep(absl::Span<const SequenceSnapshot> sequences
     }
   }
   if (plan_.preempted.empty()) AdmitWaiting();
+  for (int64_t i = 0; i < size; ++i) {
+    if (grants_[i].row_count == 1 && sequences[i].draft_count > 0) GrantDraft(i);
+  }
 
   for (int64_t i = 0; i < size; ++i) {
     if (grants_[i].row_count > 0) plan_.slices.push_back({sequences[i].id, grants_[i].row_count});
@@ -121,6 +124,22 @@ void Scheduler::AdmitWaiting() {
     GrantRows(i, std::min(ready, prefill_rows_left_));
     promise(i);
   }
+}
+
+void Scheduler::GrantDraft(int64_t index) {
+  const SequenceSnapshot& sequence = sequences_[index];
+  Grant& grant = grants_[index];
+  const int64_t page_count = sequence.page_count + grant.new_page_count;
+  const int64_t rows = std::min(
+      {grant.row_count + sequence.draft_count, grant.row_count + rows_left_,
+       (page_count + LeastFreePageCount()) * options_.page_size - sequence.computed_count});
+  const int64_t new_page_count =
+      std::max<int64_t>(0, PagesFor(sequence.computed_count + rows) - page_count);
+  for (int64_t group = 0; group < group_count(); ++group)
+    free_page_counts_[group] -= new_page_count;
+  grant.new_page_count += new_page_count;
+  rows_left_ -= rows - grant.row_count;
+  grant.row_count = rows;
 }
 
 }  // namespace phyllo

@@ -27,6 +27,7 @@ struct SequenceSnapshot {
                                // finds in the prefix cache when it is admitted
   int64_t ready_count = 0;     // tokens whose input rows are at hand
   int64_t token_count = 0;     // tokens to compute before the next one can be sampled
+  int64_t draft_count = 0;     // guesses behind them; only if token_count - computed_count is 1
   int64_t page_count = 0;      // length of its page tables, pages that were given back included
   PageCounts held =
       {};  // pages of each group that it holds, or will hold as soon as it is admitted
@@ -49,7 +50,8 @@ struct SchedulerOptions {
   std::vector<SchedulerGroup> groups = {};  // at least one
 };
 
-// Rows [computed_count, computed_count + row_count) of a sequence.
+// Rows [computed_count, computed_count + row_count) of a sequence; those from token_count on are of
+// its draft.
 struct PlannedSlice {
   SequenceId id = 0;
   int64_t row_count = 0;
@@ -70,7 +72,9 @@ struct StepPlan {
 //  3. Then waiting sequences get a place, in order of service without overtaking, if in every group
 //     the pages that they will hold at their largest are free beyond what running sequences will
 //     still take for theirs and one page of growth for each of those.
-//  4. When pages run out in a group, the sequence that is served last loses its pages and waits;
+//  4. Last the drafts of running sequences, in order of service, as far as rows and pages are left:
+//  a draft takes nothing from anybody.
+//  5. When pages run out in a group, the sequence that is served last loses its pages and waits;
 //  who
 //     is last himself stalls. The first in order of service can always go on, provided every
 //     sequence alone fits in the cache: that is the caller's duty.
@@ -109,6 +113,8 @@ class Scheduler {
   // Takes the pages of the running sequence served last, if it is served after `index`.
   bool PreemptAfter(int64_t index);
   void AdmitWaiting();
+  // Gives sequence `index`, which decodes in this step, rows for its draft.
+  void GrantDraft(int64_t index);
 
   const SchedulerOptions options_;
   StepPlan plan_;

@@ -247,5 +247,42 @@ TEST(SchedulerTest, AdmitsNobodyInAStepThatPreempts) {
   EXPECT_THAT(plan.admitted, IsEmpty());
 }
 
+// A running sequence with guesses behind its last sampled token.
+SequenceSnapshot Drafting(SequenceId id, int64_t computed, int64_t pages, int64_t draft_count) {
+  SequenceSnapshot snapshot = Decoding(id, computed, pages);
+  snapshot.draft_count = draft_count;
+  return snapshot;
+}
+
+TEST(SchedulerTest, GivesDraftsTheRowsThatAreLeft) {
+  Scheduler scheduler(kOptions);
+  EXPECT_THAT(scheduler.PlanStep({Drafting(1, 5, 2, 4), Drafting(2, 5, 2, 9)}, {10}).slices,
+              ElementsAre(PlannedSlice{1, 5}, PlannedSlice{2, 5}));
+}
+
+TEST(SchedulerTest, GivesPromptsTheirRowsBeforeDrafts) {
+  Scheduler scheduler(kOptions);
+  EXPECT_THAT(
+      scheduler.PlanStep({Drafting(1, 5, 2, 4), Prefilling(2, 0, 20, 0), Waiting(3, 3)}, {20})
+          .slices,
+      ElementsAre(PlannedSlice{1, 2}, PlannedSlice{2, 8}));
+}
+
+TEST(SchedulerTest, DraftsTakeFreePagesOnly) {
+  Scheduler scheduler(kOptions);
+  // Two slots are left in each last page; there is one page for both.
+  const StepPlan& plan =
+      scheduler.PlanStep({Drafting(1, 6, 2, 4), Drafting(2, 6, 2, 4), Decoding(3, 6, 2)}, {1});
+  EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 5}, PlannedSlice{2, 2}, PlannedSlice{3, 1}));
+  EXPECT_THAT(plan.preempted, IsEmpty());
+}
+
+TEST(SchedulerTest, DraftsDoNotHoldUpAdmission) {
+  Scheduler scheduler(kOptions);
+  const StepPlan& plan = scheduler.PlanStep({Drafting(1, 7, 2, 4), Waiting(2, 4)}, {2});
+  EXPECT_THAT(plan.admitted, ElementsAre(2));
+  EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 5}, PlannedSlice{2, 4}));
+}
+
 }  // namespace
 }  // namespace phyllo

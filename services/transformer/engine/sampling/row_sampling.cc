@@ -1,0 +1,49 @@
+#include "services/transformer/engine/sampling/row_sampling.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "services/transformer/engine/sequence.h"
+
+namespace phyllo {
+
+RowSampling::RowSampling(int num_workers, int64_t vocab_size, int64_t max_unread_entries)
+    : max_unread_entries_(max_unread_entries) {
+  for (int worker = 0; worker < num_workers; ++worker) samplers_.emplace_back(vocab_size);
+}
+
+void RowSampling::Take(const StepBatch::LogitsRow& row, absl::Span<const float> logits,
+                       int worker) {
+  Sequence& sequence = *row.sequence;
+  if (!sequence.step_status.ok() || sequence.draft.ended) return;
+  const int64_t index = row.position + 1;
+  const bool scores = index < sequence.prompt_count();
+  absl::StatusOr<SampledToken> token =
+      scores ? DescribeToken(logits, sequence.token_ids[index], sequence.request.prompt_logprobs)
+             : samplers_[worker].Sample(logits, sequence.history, sequence.request.sampling, index);
+  if (!token.ok()) {
+    sequence.step_status = std::move(token).status();
+    return;
+  }
+  const int32_t token_id = token->token_id;
+  const bool fits = scores
+                        ? sequence.outbox->AddScoredToken(index, *std::move(token))
+                        : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token));
+  if (!fits) {
+    sequence.step_status = absl::ResourceExhaustedError(
+        absl::StrCat("the reader is too slow: max_unread_entries is ", max_unread_entries_));
+    return;
+  }
+  if (scores) {
+    sequence.next_scored_index = index + 1;
+  } else {
+    sequence.Append(token_id);
+    sequence.draft.Verify(token_id);
+    sequence.sampled = true;
+  }
+}
+
+}  // namespace phyllo
