@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/onednn/bf16_kernel.h"
+#include "model/onednn/effective_isa.h"
 #include "model/onednn/integer/int4_kernel.h"
 #include "model/onednn/integer/int8_kernel.h"
 #include "oneapi/dnnl/dnnl.h"
@@ -34,9 +35,6 @@ static_assert(Bf16Product::kPanel == kLinearPanel && Bf16Product::kMaxM == kLine
               kBf16ScratchBytes <= LinearScratch::kScratchpadBytes);
 static_assert(Int8Product::kPanel == kLinearPanel && Int8Product::kMaxM == kLinearRowBlock);
 
-// Whether oneDNN may use all of these instructions.
-bool OnednnHas(dnnl_cpu_isa_t isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; }
-
 // What oneDNN calls the operands and the sum of a product.
 struct ProductTypes {
   dnnl_data_type_t x, weights, sum;
@@ -56,11 +54,25 @@ ProductTypes TypesOf(Precision input) {
 }
 
 // Our kernel for bytes; null where the CPU has tiles (AMX), whose kernels are oneDNN's.
-Int8Kernel ChooseInt8Kernel() {
-  if (OnednnHas(dnnl_cpu_isa_avx512_core_amx)) return nullptr;
-  if (OnednnHas(dnnl_cpu_isa_avx512_core_vnni)) return MultiplyInt8Avx512Vnni;
-  if (OnednnHas(dnnl_cpu_isa_avx2_vnni)) return MultiplyInt8AvxVnni;
-  return MultiplyInt8Avx2;
+struct Int8Choice {
+  Int8Kernel kernel = nullptr;
+  const char* isa = nullptr;
+};
+
+Int8Choice ChooseInt8Kernel() {
+  if (MayUse(dnnl_cpu_isa_avx512_core_amx)) return {};
+  if (MayUse(dnnl_cpu_isa_avx512_core_vnni)) return {MultiplyInt8Avx512Vnni, "avx512_core_vnni"};
+  if (MayUse(dnnl_cpu_isa_avx2_vnni)) return {MultiplyInt8AvxVnni, "avx2_vnni"};
+  return {MultiplyInt8Avx2, "avx2"};
+}
+
+bool OnednnHasBf16() { return MayUse(dnnl_cpu_isa_avx512_core_bf16); }
+
+// How many rows of int4 are multiplied without unpacking. Tiles multiply so fast that it pays to
+// unpack for fewer rows.
+int64_t MaxFewRows() {
+  if (MayUse(dnnl_cpu_isa_avx512_core_amx)) return 4;
+  return MayUse(dnnl_cpu_isa_avx512_core_vnni) ? Int4Product::kMaxM : 0;
 }
 
 absl::Status KernelError(dnnl_status_t status, const char* step, int64_t m, int64_t k,
@@ -74,6 +86,26 @@ absl::Status KernelError(dnnl_status_t status, const char* step, int64_t m, int6
 
 }  // namespace
 
+std::string ImplementationName(Precision precision) {
+  const auto onednn = [](const char* types) {
+    return absl::StrCat("onednn ", IsaName(), " ", types);
+  };
+  switch (precision) {
+    case Precision::kF32:
+      return onednn("f32");
+    case Precision::kBf16:
+      return OnednnHasBf16() ? onednn("bf16") : "phyllo avx2 bf16";
+    default:
+      break;
+  }
+  const Int8Choice int8 = ChooseInt8Kernel();
+  const std::string bytes =
+      int8.kernel == nullptr ? onednn("u8s8") : absl::StrCat("phyllo ", int8.isa, " u8s8");
+  if (precision == Precision::kInt8) return bytes;
+  const char* const few = MaxFewRows() > 0 ? "phyllo avx512_core_vnni u8s4, " : "";
+  return absl::StrCat(few, bytes, " of unpacked s4");
+}
+
 LinearKernelSet::LinearKernelSet(int64_t in_features, Precision precision)
     : layout_(in_features, precision),
       input_stride_(LinearInputStride(in_features, InputPrecision(precision))),
@@ -82,15 +114,18 @@ LinearKernelSet::LinearKernelSet(int64_t in_features, Precision precision)
 absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
     int64_t in_features, Precision precision) {
   std::shared_ptr<LinearKernelSet> set(new LinearKernelSet(in_features, precision));
-  if (precision == Precision::kInt4) set->ChooseInt4Kernels();
+  if (precision == Precision::kInt4) {
+    set->int4_unpacker_ = MayUse(dnnl_cpu_isa_avx512_core) ? UnpackInt4Avx512 : UnpackInt4Avx2;
+    set->max_few_rows_ = MaxFewRows();
+  }
   // What a kernel reads is chunk * kLinearPanel elements of the input's size.
   const int64_t max_chunk_bytes =
       precision == Precision::kInt4 ? LinearScratch::kUnpackedBytes : kChunkBytes;
   const int64_t max_chunk = max_chunk_bytes / (kLinearPanel * BytesPerElement(set->input_));
-  if (set->input_ == Precision::kBf16 && !OnednnHas(dnnl_cpu_isa_avx512_core_bf16)) {
+  if (set->input_ == Precision::kBf16 && !OnednnHasBf16()) {
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(Bf16Product::kMaxK, /*use_onednn=*/false));
-  } else if (set->input_ == Precision::kInt8 && ChooseInt8Kernel() != nullptr) {
-    set->int8_kernel_ = ChooseInt8Kernel();
+  } else if (set->input_ == Precision::kInt8 && ChooseInt8Kernel().kernel != nullptr) {
+    set->int8_kernel_ = ChooseInt8Kernel().kernel;
     // The narrower kernels read a chunk in slices, again and again: from the first-level cache.
     const bool whole_rows = set->int8_kernel_ == MultiplyInt8Avx512Vnni;
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(whole_rows ? max_chunk : 512, /*use_onednn=*/false));
@@ -98,13 +133,6 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(max_chunk, /*use_onednn=*/true));
   }
   return set;
-}
-
-void LinearKernelSet::ChooseInt4Kernels() {
-  int4_unpacker_ = OnednnHas(dnnl_cpu_isa_avx512_core) ? UnpackInt4Avx512 : UnpackInt4Avx2;
-  if (!OnednnHas(dnnl_cpu_isa_avx512_core_vnni)) return;
-  // Tiles multiply so fast that it pays to unpack for fewer rows.
-  max_few_rows_ = OnednnHas(dnnl_cpu_isa_avx512_core_amx) ? 4 : Int4Product::kMaxM;
 }
 
 absl::Status LinearKernelSet::AddChunks(int64_t max_chunk, bool use_onednn) {
@@ -144,6 +172,8 @@ absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m,
   const auto error = [&](dnnl_status_t status, const char* step) {
     return KernelError(status, step, m, chunk_size, input_);
   };
+  // The micro-kernel interface has no reference implementation to fall back to: what the CPU has no
+  // kernel for fails here, at load.
   dnnl_brgemm* raw = nullptr;
   dnnl_status_t status =
       dnnl_brgemm_create(&raw, m, kLinearPanel, chunk_size, /*batch_size=*/1, input_stride_,

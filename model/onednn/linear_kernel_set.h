@@ -79,8 +79,6 @@ class LinearKernelSet {
 
   LinearKernelSet(int64_t in_features, Precision precision);
 
-  void ChooseInt4Kernels();
-
   // Cuts k into equal chunks of at most max_chunk and appends them.
   absl::Status AddChunks(int64_t max_chunk, bool use_onednn);
 

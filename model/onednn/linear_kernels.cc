@@ -11,15 +11,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "model/base/exception_barrier.h"
+#include "model/base/max_isa.h"
 #include "model/base/status_macros.h"
+#include "model/onednn/effective_isa.h"
 #include "model/onednn/linear_kernel_set.h"
-#include "oneapi/dnnl/dnnl.h"
 #include "oneapi/dnnl/dnnl_types.h"
 
 namespace phyllo {
 
 std::string IsaName() {
-  const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+  const dnnl_cpu_isa_t isa = EffectiveIsa();
   switch (isa) {
     case dnnl_cpu_isa_sse41:
       return "sse41";
@@ -53,6 +54,7 @@ LinearKernels::~LinearKernels() = default;
 
 absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernels::Get(int64_t in_features,
                                                                           Precision precision) {
+  PHYLLO_RETURN_IF_ERROR(MaxIsaOfEnvironment().status());
   const bool integers = InputPrecision(precision) == Precision::kInt8;
   const int64_t max_in_features = integers ? kMaxInt8InFeatures : int64_t{1} << 24;
   if (in_features < 1 || in_features > max_in_features) {

@@ -15,10 +15,14 @@
 
 namespace phyllo {
 
-// The instruction set oneDNN dispatches to on this CPU, e.g. "avx512_core_bf16" or
-// "avx512_core_amx". Results of equal models may differ in their last bits between instruction
-// sets.
+// The instruction set that kernels use on this CPU, as oneDNN names it, e.g. "avx512_core_bf16" or
+// "avx512_core_amx"; PHYLLO_MAX_ISA (model/base/max_isa.h) bounds it, as it was when a process
+// first asked. Results of equal models may differ in their last bits between instruction sets.
 std::string IsaName();
+
+// Whose kernels multiply weights of this precision on this CPU, for people and metrics: e.g.
+// "onednn avx512_core_bf16 bf16", "phyllo avx512_core_vnni u8s8".
+std::string ImplementationName(Precision precision);
 
 class LinearKernelSet;  // the kernels for one (in_features, precision): m = 1 .. kLinearRowBlock
                         // rows each; immutable
@@ -43,8 +47,9 @@ class LinearKernels {
   static constexpr int64_t kMaxInt8InFeatures = 0x7fffffff / (255 * 127);
 
   // The set for weights of in_features in `precision`, made at the first call (milliseconds).
-  // INVALID_ARGUMENT when in_features < 1 or too large; FAILED_PRECONDITION naming the instruction
-  // set when this CPU has no such kernel; INTERNAL when oneDNN fails.
+  // INVALID_ARGUMENT when in_features < 1 or too large or PHYLLO_MAX_ISA is no instruction set;
+  // FAILED_PRECONDITION naming the instruction set when this CPU has no such kernel; INTERNAL when
+  // oneDNN fails.
   absl::StatusOr<std::shared_ptr<const LinearKernelSet>> Get(int64_t in_features,
                                                              Precision precision);
 

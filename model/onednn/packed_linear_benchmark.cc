@@ -38,57 +38,95 @@ constexpr Shape kShapes[] = {
     {"minimind_gate_up", 512, 2816, 50 << 20}, {"minimind_down", 1408, 512, 50 << 20},
 };
 
-void RunLinear(benchmark::State& state, const Shape& shape, Precision precision, int64_t m,
+// Layers of one shape and precision; packing them takes longer than multiplying.
+class LayerStack {
+ public:
+  LayerStack(const Shape& shape, Precision precision) {
+    const std::vector<float> w(static_cast<size_t>(shape.k * shape.n), 0.01f);
+    int64_t bytes = 0;
+    while (layers_.empty() || bytes < shape.rotate_bytes) {
+      layers_.push_back(
+          PackedLinear::Create(
+              {.in_features = shape.k, .out_features = shape.n, .precision = precision}, kernels_,
+              arena_)
+              .value());
+      PHYLLO_CHECK(layers_.back()
+                       .PackRows(0, {.data = w.data(),
+                                     .dtype = DType::kF32,
+                                     .out_features = shape.n,
+                                     .in_features = shape.k})
+                       .ok());
+      bytes += layers_.back().packed_bytes();
+    }
+  }
+
+  const PackedLinear& operator[](size_t i) const { return layers_[i % layers_.size()]; }
+
+ private:
+  HugePageArena arena_;
+  LinearKernels kernels_;
+  std::vector<PackedLinear> layers_;
+};
+
+void RunLinear(benchmark::State& state, const Shape& shape, const LayerStack& layers, int64_t m,
                int threads) {
   HugePageArena arena;
-  LinearKernels kernels;
   const std::unique_ptr<ThreadPool> pool =
       ThreadPool::Create({.num_threads = threads, .pin = true}).value();
   LinearScratch scratch = LinearScratch::Create(threads, arena).value();
-  const std::vector<float> w(static_cast<size_t>(shape.k * shape.n), 0.01f);
-  std::vector<PackedLinear> layers;
-  int64_t bytes = 0;
-  while (layers.empty() || bytes < shape.rotate_bytes) {
-    layers.push_back(PackedLinear::Create(
-                         {.in_features = shape.k, .out_features = shape.n, .precision = precision},
-                         kernels, arena)
-                         .value());
-    PHYLLO_CHECK(layers.back()
-                     .PackRows(0, {.data = w.data(),
-                                   .dtype = DType::kF32,
-                                   .out_features = shape.n,
-                                   .in_features = shape.k})
-                     .ok());
-    bytes += layers.back().packed_bytes();
-  }
-  const LinearInput x{
-      precision, arena.Allocate(LinearInput::BytesFor(m, shape.k, precision)).value(), m, shape.k};
+  const Precision input = InputPrecision(layers[0].precision());
+  const LinearInput x{input, arena.Allocate(LinearInput::BytesFor(m, shape.k, input)).value(), m,
+                      shape.k};
   const MatrixView<float> y{arena.AllocateSpan<float>(m * shape.n).value().data(), m, shape.n,
                             shape.n};
   layers[0].Forward(x, y, *pool, scratch);  // touches y's memory
   size_t next = 0;
-  for (auto _ : state) {
-    layers[next].Forward(x, y, *pool, scratch);
-    next = (next + 1) % layers.size();
-  }
+  for (auto _ : state) layers[next++].Forward(x, y, *pool, scratch);
   const auto per_second = benchmark::Counter::kIsIterationInvariantRate;
   state.counters["weights"] = benchmark::Counter(static_cast<double>(layers[0].packed_bytes()),
                                                  per_second, benchmark::Counter::kIs1000);
-  state.counters["flop"] = benchmark::Counter(2.0 * static_cast<double>(m * shape.k * shape.n),
-                                              per_second, benchmark::Counter::kIs1000);
+  state.counters["op"] = benchmark::Counter(2.0 * static_cast<double>(m * shape.k * shape.n),
+                                            per_second, benchmark::Counter::kIs1000);
 }
 
-void RegisterAll(int threads) {
+struct NamedPrecision {
+  const char* name;
+  Precision precision;
+};
+constexpr NamedPrecision kPrecisions[] = {{"f32", Precision::kF32},
+                                          {"bf16", Precision::kBf16},
+                                          {"int8", Precision::kInt8},
+                                          {"int4", Precision::kInt4}};
+
+// The stack made last: benchmarks of one follow each other.
+struct CurrentStack {
+  const Shape* shape = nullptr;
+  Precision precision = Precision::kF32;
+  std::unique_ptr<LayerStack> layers;
+
+  const LayerStack& Get(const Shape& wanted_shape, Precision wanted_precision) {
+    if (shape != &wanted_shape || precision != wanted_precision) {
+      layers.reset();
+      layers = std::make_unique<LayerStack>(wanted_shape, wanted_precision);
+      shape = &wanted_shape;
+      precision = wanted_precision;
+    }
+    return *layers;
+  }
+};
+
+void RegisterAll(int threads, CurrentStack& stack) {
   for (const Shape& shape : kShapes) {
-    for (Precision precision : {Precision::kF32, Precision::kBf16}) {
-      for (int64_t m : {1, 2, 8, 32, 512}) {
-        if (m == 512 && shape.n > 100000) continue;  // the head is computed for sampled rows only
+    for (const auto& [precision_name, precision] : kPrecisions) {
+      for (int64_t m : {1, 2, 4, 8, 16, 32, 128, 512}) {
+        if (m > 32 && shape.n > 100000) continue;  // the head is computed for sampled rows only
         const std::string name =
-            absl::StrCat(shape.name, "/", precision == Precision::kF32 ? "f32" : "bf16", "/m:", m,
-                         "/threads:", threads);
+            absl::StrCat(shape.name, "/", precision_name, "/m:", m, "/threads:", threads);
         benchmark::RegisterBenchmark(
             name.c_str(),
-            [=](benchmark::State& state) { RunLinear(state, shape, precision, m, threads); })
+            [m, threads, &stack, &shape, precision = precision](benchmark::State& state) {
+              RunLinear(state, shape, stack.Get(shape, precision), m, threads);
+            })
             ->MeasureProcessCPUTime()
             ->UseRealTime()
             ->Unit(benchmark::kMicrosecond);
@@ -102,10 +140,12 @@ void RegisterAll(int threads) {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  phyllo::RegisterAll(1);
+  phyllo::CurrentStack stack;
+  phyllo::RegisterAll(1, stack);
   if (const auto cpus = static_cast<int>(std::thread::hardware_concurrency()); cpus > 1)
-    phyllo::RegisterAll(cpus);
-  benchmark::AddCustomContext("onednn_isa", phyllo::IsaName());
+    phyllo::RegisterAll(cpus, stack);
+  for (const auto& [name, precision] : phyllo::kPrecisions)
+    benchmark::AddCustomContext(name, phyllo::ImplementationName(precision));
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

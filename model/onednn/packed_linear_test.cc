@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
@@ -87,6 +89,10 @@ std::vector<StoredRow> StoreRows(Precision precision, int64_t rows, int64_t k,
 class PackedLinearTest : public ::testing::TestWithParam<Precision> {
  protected:
   void SetUp() override {
+    const char* const max_isa = std::getenv("PHYLLO_MAX_ISA");
+    if (max_isa != nullptr && !absl::EqualsIgnoreCase(max_isa, "DEFAULT") &&
+        !absl::EqualsIgnoreCase(max_isa, IsaName()))
+      GTEST_SKIP() << "this CPU has no " << max_isa << " but " << IsaName();
     for (int threads : {1, 2})
       pools_.push_back(ThreadPool::Create({.num_threads = threads}).value());
     scratch_ = std::make_unique<LinearScratch>(LinearScratch::Create(2, arena_).value());
@@ -472,21 +478,6 @@ TEST_P(PackedLinearIntegerTest, ReturnsInvalidArgumentWhenSumsCouldExceed32Bits)
 INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearIntegerTest,
                          ::testing::Values(Precision::kInt8, Precision::kInt4),
                          [](const auto& info) { return PrecisionName(info.param); });
-
-TEST(LinearKernelsTest, SharesASetBetweenLayersOfEqualWidth) {
-  LinearKernels kernels;
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto first, kernels.Get(48, Precision::kF32));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto second, kernels.Get(48, Precision::kF32));
-  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto other, kernels.Get(49, Precision::kF32));
-  EXPECT_EQ(first, second);
-  EXPECT_NE(first, other);
-}
-
-TEST(LinearScratchTest, ReturnsInvalidArgumentWhenThereAreNoWorkers) {
-  HugePageArena arena;
-  EXPECT_THAT(LinearScratch::Create(0, arena),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("num_workers is 0")));
-}
 
 }  // namespace
 }  // namespace phyllo

@@ -11,7 +11,7 @@ enum class SimdLevel {
   kX86V4,  // AVX-512 F, BW, CD, DQ, VL
 };
 
-// The widest level this CPU runs.
+// The widest level this CPU runs and PHYLLO_MAX_ISA (model/base/max_isa.h) allows.
 SimdLevel DetectSimdLevel();
 
 struct SimdKernelTable;  // function pointers; simd_kernel_table.h, private to model/ops
@@ -20,7 +20,7 @@ struct SimdKernelTable;  // function pointers; simd_kernel_table.h, private to m
 // passed down; a value that points to constant data, so it is free to copy and thread-safe.
 class SimdKernels {
  public:
-  // The kernels of the widest level this CPU runs.
+  // The kernels of DetectSimdLevel().
   static SimdKernels ForThisCpu() { return SimdKernels(DetectSimdLevel()); }
 
   // The kernels of a given level. Requires that the CPU has it.
