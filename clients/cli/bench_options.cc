@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cli/command_help.h"
 #include "clients/cli/command_parser.h"
@@ -22,14 +23,27 @@ absl::Status ParseLengths(const char* option, const std::string& text,
   return absl::OkStatus();
 }
 
+// INVALID_ARGUMENT if one of the group's options was given.
+absl::Status CheckNoneOf(const char* group, const CLI::App& app, const char* instead) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() == group && option->count() > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("bench: ", option->get_name(), " is for ", instead));
+    }
+  }
+  return absl::OkStatus();
+}
+
+constexpr char kLoadGroup[] = "Load on a server";
+constexpr char kModelGroup[] = "In this process";
+
 }  // namespace
 
 void CommandParser::AddLoadOptions(Command& command, BenchOptions& options, RawBenchOptions& raw) {
   CLI::App& app = *command.app;
-  const std::string group = "Load on a server";
   LoadOptions& load = options.load;
   const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
-    app.add_option(name, value, help)->type_name(type)->group(group);
+    app.add_option(name, value, help)->type_name(type)->group(kLoadGroup);
   };
   add("--concurrency", load.concurrency,
       "requests under way at once, 1 by default; of an open loop, the most", "N");
@@ -49,10 +63,32 @@ void CommandParser::AddLoadOptions(Command& command, BenchOptions& options, RawB
          "--no-prefix-cache",
          [&load] { load.request.mutable_context()->set_use_prefix_cache(false); },
          "asks the server to reuse nothing of other prompts")
-      ->group(group);
+      ->group(kLoadGroup);
   app.add_option("--timeout", command.raw.timeout, "a request fails after this time, such as 30s")
       ->type_name("TIME")
-      ->group(group);
+      ->group(kLoadGroup);
+}
+
+void CommandParser::AddModelBenchOptions(Command& command, BenchOptions& options) {
+  CLI::App& app = *command.app;
+  ModelBenchOptions& bench = options.model_bench;
+  const auto add = [&app](const char* name, auto& value, const char* help, const char* type) {
+    return app.add_option(name, value, help)->type_name(type)->group(kModelGroup);
+  };
+  add("-p,--prefill", bench.prompt_tokens, "tokens of a prompt, 512 by default; 0: no prefill",
+      "N,...")
+      ->delimiter(',');
+  add("-n,--decode", bench.new_tokens, "decode steps, 128 by default; 0: no decode", "N,...")
+      ->delimiter(',');
+  add("-b,--batch", bench.batches, "sequences decoded together, 1 by default", "N,...")
+      ->delimiter(',');
+  add("-r,--repetitions", bench.repetitions, "how often each is measured, 3 by default", "N");
+  add("--depth", bench.depth, "tokens in the KV cache before a decode begins, 0 by default", "N");
+  add("--chunk", bench.chunk, "most prompt tokens of one step, 512 by default", "N");
+  app.add_flag("--bound", bench.bound,
+               "measures the matrix products of each step by themselves as well; takes the memory "
+               "of the weights twice")
+      ->group(kModelGroup);
 }
 
 absl::Status CommandParser::FinishLoad(const Command& command, const RawBenchOptions& raw,
@@ -66,6 +102,23 @@ absl::Status CommandParser::FinishLoad(const Command& command, const RawBenchOpt
   load.prompt_file = UserPath(load.prompt_file);
   PHYLLO_RETURN_IF_ERROR(FinishTarget(command.raw, options.target));
   return FinishLoadOptions(load);
+}
+
+absl::Status CommandParser::FinishModelBench(const RawOptions& raw, BenchOptions& options) const {
+  ModelBenchOptions& bench = options.model_bench;
+  const ServiceFlagTexts& flags = raw.service_flags;
+  if (!flags.flags.empty())
+    return absl::InvalidArgumentError("bench: --flag is for services; use it with --serve");
+  if (!raw.settings.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("bench: --", raw.settings.front().first,
+                                                   " is for a server: give --address or --serve"));
+  }
+  if (!flags.threads.empty() && !absl::SimpleAtoi(flags.threads, &bench.threads))
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads: \"", flags.threads, "\" is no number"));
+  if (!flags.precision.empty()) bench.precision = flags.precision;
+  bench.model = UserPath(options.target.model);
+  return CheckModelBenchOptions(bench);
 }
 
 void CommandParser::AddBench() {
@@ -84,13 +137,20 @@ void CommandParser::AddBench() {
   command.app->add_option("--model", options->target.model, "a model folder")->type_name("MODEL");
   AddJson(command, options->json);
   AddLoadOptions(command, *options, *raw);
+  AddModelBenchOptions(command, *options);
   AddServiceFlags(command);
   AddSettings(command);
   command.finish = [=, this, &command]() -> absl::StatusOr<CommandLine> {
     options->serving = options->serving || !options->target.address.empty();
-    if (!options->serving)
-      return absl::InvalidArgumentError("bench: --address or --serve is needed");
-    PHYLLO_RETURN_IF_ERROR(FinishLoad(command, *raw, *options));
+    if (options->serving) {
+      PHYLLO_RETURN_IF_ERROR(
+          CheckNoneOf(kModelGroup, *command.app, "a model in this process, not for a server"));
+      PHYLLO_RETURN_IF_ERROR(FinishLoad(command, *raw, *options));
+    } else {
+      PHYLLO_RETURN_IF_ERROR(
+          CheckNoneOf(kLoadGroup, *command.app, "a server: give --address or --serve"));
+      PHYLLO_RETURN_IF_ERROR(FinishModelBench(command.raw, *options));
+    }
     return *options;
   };
 }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/bench/load_options.h"
+#include "clients/bench/model/model_bench_options.h"
 #include "clients/launcher/service_binaries.h"
 #include "phyllo/gateway/v1/gateway.pb.h"
 
@@ -116,6 +117,7 @@ struct BenchOptions {
   bool serving = false;  // puts a load on `target`
   TargetOptions target;
   LoadOptions load;
+  ModelBenchOptions model_bench;  // in this process, unless serving
   bool json = false;
 };
 

@@ -89,8 +89,10 @@ class CommandParser {
   // bench_options.cc
   void AddBench();
   void AddLoadOptions(Command& command, BenchOptions& options, RawBenchOptions& raw);
+  void AddModelBenchOptions(Command& command, BenchOptions& options);
   absl::Status FinishLoad(const Command& command, const RawBenchOptions& raw,
                           BenchOptions& options) const;
+  absl::Status FinishModelBench(const RawOptions& raw, BenchOptions& options) const;
 
   const CommandEnvironment environment_;
   CLI::App app_{"Phyllo serves language models on CPUs.", "phyllo"};

@@ -14,11 +14,14 @@
 #include "absl/time/time.h"
 #include "clients/bench/load_report.h"
 #include "clients/bench/load_runner.h"
+#include "clients/bench/model/model_bench.h"
+#include "clients/bench/model/model_bench_report.h"
 #include "clients/bench/workload.h"
 #include "clients/cli/request/proto_json.h"
 #include "clients/cli/session.h"
 #include "clients/cli/terminal/exit_code.h"
 #include "clients/cli/terminal/progress_line.h"
+#include "clients/launcher/service_binaries.h"
 #include "model/base/status_macros.h"
 
 namespace phyllo {
@@ -67,9 +70,8 @@ int ExitCodeOfLoad(const LoadResult& result, const Interrupts& interrupts) {
   return ExitCodeOf(absl::Status(result.errors.begin()->first, ""));
 }
 
-}  // namespace
-
-int BenchCommand(const BenchOptions& options, Terminal& terminal, Interrupts& interrupts) {
+// Loads the server.
+int BenchServer(const BenchOptions& options, Terminal& terminal, Interrupts& interrupts) {
   int exit_code = kExitOk;
   const std::unique_ptr<Session> session =
       Session::Open(options.target, options.json, terminal, interrupts, exit_code);
@@ -99,6 +101,38 @@ int BenchCommand(const BenchOptions& options, Terminal& terminal, Interrupts& in
   const absl::Status running = session->CheckServices();
   if (!running.ok()) return fail(running);
   return ExitCodeOfLoad(result, interrupts);
+}
+
+// Runs the model in this process.
+int BenchModel(const BenchOptions& options, Terminal& terminal, Interrupts& interrupts) {
+  ModelBenchOptions bench = options.model_bench;
+  if (bench.model.empty()) {
+    const absl::StatusOr<std::string> demo = FindDemoModel();
+    if (!demo.ok()) return Fail(demo.status(), kExitModel, options.json, terminal);
+    bench.model = *demo;
+  }
+  absl::StatusOr<ModelBenchResult> result;
+  {
+    ProgressLine line(terminal);
+    result =
+        RunModelBench(bench, {.interrupted = interrupts.interrupted_flag(),
+                              .observer = [&line](const std::string& what) { line.Show(what); }});
+  }
+  if (!result.ok()) {
+    const bool is_usage = absl::IsInvalidArgument(result.status());
+    return Fail(result.status(), is_usage ? kExitUsage : kExitModel, options.json, terminal);
+  }
+  terminal.out << (options.json ? DumpJson(ModelBenchToJson(bench, *result)) + "\n"
+                                : FormatModelBench(bench, *result))
+               << std::flush;
+  return interrupts.interrupted() ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace
+
+int BenchCommand(const BenchOptions& options, Terminal& terminal, Interrupts& interrupts) {
+  return options.serving ? BenchServer(options, terminal, interrupts)
+                         : BenchModel(options, terminal, interrupts);
 }
 
 }  // namespace phyllo

@@ -21,6 +21,7 @@ namespace phyllo {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 absl::StatusOr<BenchOptions> Parse(std::vector<std::string> arguments) {
@@ -79,6 +80,23 @@ TEST(BenchOptionsTest, ServeTakesTheDefaultAddressOrAModel) {
   EXPECT_EQ(model.target.model, "/m");
 }
 
+TEST(BenchOptionsTest, WithoutAServerTheModelRunsHere) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      const BenchOptions options,
+      Parse({"--model", "/m", "--precision", "int8", "--threads", "3", "-p", "64,128", "-n", "16",
+             "-b", "1,8", "-r", "2", "--depth", "10", "--bound"}));
+  EXPECT_FALSE(options.serving);
+  EXPECT_EQ(options.model_bench.model, "/m");
+  EXPECT_EQ(options.model_bench.precision, "int8");
+  EXPECT_EQ(options.model_bench.threads, 3);
+  EXPECT_THAT(options.model_bench.prompt_tokens, ElementsAre(64, 128));
+  EXPECT_THAT(options.model_bench.new_tokens, ElementsAre(16));
+  EXPECT_THAT(options.model_bench.batches, ElementsAre(1, 8));
+  EXPECT_EQ(options.model_bench.repetitions, 2);
+  EXPECT_EQ(options.model_bench.depth, 10);
+  EXPECT_TRUE(options.model_bench.bound);
+}
+
 TEST(BenchOptionsTest, ErrorsNameTheOption) {
   const auto error = [](std::vector<std::string> arguments) {
     const absl::StatusOr<BenchOptions> options = Parse(std::move(arguments));
@@ -90,6 +108,12 @@ TEST(BenchOptionsTest, ErrorsNameTheOption) {
   EXPECT_THAT(error({"--serve", "--duration", "long"}),
               AllOf(HasSubstr("--duration"), HasSubstr("long")));
   EXPECT_THAT(error({"--serve", "--concurrency", "5000"}), HasSubstr("[1, 1024]"));
+  EXPECT_THAT(error({"--concurrency", "2"}),
+              AllOf(HasSubstr("--concurrency"), HasSubstr("--serve")));
+  EXPECT_THAT(error({"--serve", "-p", "2"}), HasSubstr("--prefill"));
+  EXPECT_THAT(error({"--top-k", "2"}), HasSubstr("--top-k"));
+  EXPECT_THAT(error({"--threads", "two"}), HasSubstr("two"));
+  EXPECT_THAT(error({"-b", "0"}), HasSubstr("must be in [1, 65536]"));
   EXPECT_THAT(error({"--serve", "--max-new-tokens", "5"}), HasSubstr("--output-tokens"));
 }
 

@@ -1,7 +1,7 @@
 // The matrix products of a step and nothing else: an upper bound of the speed with the same
 // kernels.
-#ifndef PHYLLO_MODEL_TRANSFORMER_TESTING_MATMUL_BOUND_H_
-#define PHYLLO_MODEL_TRANSFORMER_TESTING_MATMUL_BOUND_H_
+#ifndef PHYLLO_MODEL_TRANSFORMER_MATMUL_BOUND_MATMUL_BOUND_H_
+#define PHYLLO_MODEL_TRANSFORMER_MATMUL_BOUND_MATMUL_BOUND_H_
 
 #include <cstdint>
 #include <memory>
@@ -53,4 +53,4 @@ class MatmulBound {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_MODEL_TRANSFORMER_TESTING_MATMUL_BOUND_H_
+#endif  // PHYLLO_MODEL_TRANSFORMER_MATMUL_BOUND_MATMUL_BOUND_H_

@@ -1,4 +1,4 @@
-#include "model/transformer/testing/matmul_bound.h"
+#include "model/transformer/matmul_bound/matmul_bound.h"
 
 #include <cstddef>
 #include <utility>
