@@ -16,6 +16,20 @@
 #include "absl/types/span.h"
 
 namespace phyllo {
+namespace {
+
+int64_t Nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+FileIdentity IdentityOf(const struct stat& info) {
+  return {.inode = info.st_ino,
+          .size = info.st_size,
+          .mtime_ns = Nanoseconds(info.st_mtim),
+          .ctime_ns = Nanoseconds(info.st_ctim)};
+}
+
+}  // namespace
 
 absl::StatusOr<MemoryMappedFile> MemoryMappedFile::Open(const std::string& path) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
@@ -28,14 +42,22 @@ absl::StatusOr<MemoryMappedFile> MemoryMappedFile::Open(const std::string& path)
   if (!S_ISREG(info.st_mode))
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
   const size_t size = static_cast<size_t>(info.st_size);
-  if (size == 0) return MemoryMappedFile({});
+  if (size == 0) return MemoryMappedFile({}, path, IdentityOf(info));
   void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (address == MAP_FAILED) return absl::ErrnoToStatus(errno, absl::StrCat("cannot map ", path));
-  return MemoryMappedFile(absl::MakeConstSpan(static_cast<const uint8_t*>(address), size));
+  return MemoryMappedFile(absl::MakeConstSpan(static_cast<const uint8_t*>(address), size), path,
+                          IdentityOf(info));
+}
+
+bool MemoryMappedFile::IsUnchanged() const {
+  struct stat info;
+  return stat(path_.c_str(), &info) == 0 && IdentityOf(info) == identity_;
 }
 
 MemoryMappedFile& MemoryMappedFile::operator=(MemoryMappedFile&& other) noexcept {
   std::swap(data_, other.data_);
+  std::swap(path_, other.path_);
+  std::swap(identity_, other.identity_);
   return *this;
 }
 

@@ -1,7 +1,7 @@
-// Invariants: regions_ holds every mapping, each a multiple of kHugePage long; [next_, next_ +
-// remaining_) lies in one of them (or remaining_ is 0) and next_ is 64-byte aligned. A request
-// larger than kRegionSize gets a region of its own size; the rest of the region before it is kept
-// for small requests when it is the larger of the two.
+// Invariants: regions_ holds every mapping; [next_, next_ + remaining_) lies in one of them (or
+// remaining_ is 0) and next_ is 64-byte aligned. A request larger than kRegionSize gets a region of
+// its own size; the rest of the region before it is kept for small requests when it is the larger
+// of the two.
 #include "model/tensor/huge_page_arena.h"
 
 #include <sys/mman.h>
@@ -33,7 +33,8 @@ HugePageArena::HugePageArena(HugePageArena&& other) noexcept
     : regions_(std::exchange(other.regions_, {})),
       next_(std::exchange(other.next_, nullptr)),
       remaining_(std::exchange(other.remaining_, 0)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      used_(std::exchange(other.used_, {})) {}
 
 HugePageArena& HugePageArena::operator=(HugePageArena&& other) noexcept {
   if (this == &other) return *this;
@@ -42,7 +43,26 @@ HugePageArena& HugePageArena::operator=(HugePageArena&& other) noexcept {
   next_ = std::exchange(other.next_, nullptr);
   remaining_ = std::exchange(other.remaining_, 0);
   bytes_ = std::exchange(other.bytes_, 0);
+  used_ = std::exchange(other.used_, {});
   return *this;
+}
+
+absl::StatusOr<HugePageArena> HugePageArena::Create(int64_t bytes) {
+  if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() / 2) {
+    return absl::ResourceExhaustedError(absl::StrCat("an arena of ", bytes, " bytes is too large"));
+  }
+  HugePageArena arena;
+  if (absl::Status status = arena.AddRegion(bytes); !status.ok()) return status;
+  return arena;
+}
+
+HugePageArena HugePageArena::OfMapping(absl::Span<std::byte> mapping,
+                                       absl::Span<std::byte> memory) {
+  HugePageArena arena;
+  arena.regions_.push_back({mapping.data(), static_cast<int64_t>(mapping.size())});
+  arena.next_ = memory.data();
+  arena.remaining_ = static_cast<int64_t>(memory.size()) / kAlignment * kAlignment;
+  return arena;
 }
 
 absl::StatusOr<std::byte*> HugePageArena::Allocate(int64_t bytes) {
@@ -56,17 +76,25 @@ absl::StatusOr<std::byte*> HugePageArena::Allocate(int64_t bytes) {
     const int64_t kept = remaining_;
     if (absl::Status status = AddRegion(size); !status.ok()) return status;
     if (remaining_ - size < kept) {
-      std::byte* const memory = next_;
+      std::byte* const memory = HandOut(size);
       next_ = kept_next;
       remaining_ = kept;
-      bytes_ += size;
       return memory;
     }
   }
+  return HandOut(size);
+}
+
+std::byte* HugePageArena::HandOut(int64_t bytes) {
   std::byte* const memory = next_;
-  next_ += size;
-  remaining_ -= size;
-  bytes_ += size;
+  next_ += bytes;
+  remaining_ -= bytes;
+  bytes_ += bytes;
+  if (!used_.empty() && used_.back().data() + used_.back().size() == memory) {
+    used_.back() = {used_.back().data(), used_.back().size() + static_cast<size_t>(bytes)};
+  } else if (bytes > 0) {
+    used_.emplace_back(memory, static_cast<size_t>(bytes));
+  }
   return memory;
 }
 

@@ -23,15 +23,22 @@ class HugePageArena {
   static constexpr int64_t kAlignment = 64;
 
   HugePageArena() = default;
+  // An arena with `bytes` bytes mapped ahead of the first allocation, see rest().
+  // RESOURCE_EXHAUSTED as Allocate.
+  static absl::StatusOr<HugePageArena> Create(int64_t bytes);
+  // An arena that first hands out `memory`, which lies in `mapping` and begins at a multiple of
+  // kAlignment; owns the mapping and unmaps it. The memory may be read-only: Allocate does not
+  // touch what it hands out.
+  static HugePageArena OfMapping(absl::Span<std::byte> mapping, absl::Span<std::byte> memory);
   ~HugePageArena();
   HugePageArena(HugePageArena&& other) noexcept;
   HugePageArena& operator=(HugePageArena&& other) noexcept;
   HugePageArena(const HugePageArena&) = delete;
   HugePageArena& operator=(const HugePageArena&) = delete;
 
-  // Requires bytes >= 0. Returns zeroed memory, 64-byte aligned, valid as long as the arena (or the
-  // arena it is moved to) lives. RESOURCE_EXHAUSTED with the wanted size when the kernel gives no
-  // mapping.
+  // Requires bytes >= 0. Returns zeroed memory (or what rest() was filled with), 64-byte aligned,
+  // valid as long as the arena (or the arena it is moved to) lives. RESOURCE_EXHAUSTED with the
+  // wanted size when the kernel gives no mapping.
   absl::StatusOr<std::byte*> Allocate(int64_t bytes);
 
   // The same for `count` zeroed elements of a trivial type.
@@ -45,6 +52,13 @@ class HugePageArena {
   // Bytes handed out so far, alignment included.
   int64_t bytes() const { return bytes_; }
 
+  // What is mapped and not handed out of the region in use: allocations that fit are cut from its
+  // beginning, in order, so it can be filled ahead of them.
+  absl::Span<std::byte> rest() const { return {next_, static_cast<size_t>(remaining_)}; }
+
+  // All memory handed out, bytes() in all, in order of allocation; neighbours are joined.
+  absl::Span<const absl::Span<const std::byte>> used() const { return used_; }
+
  private:
   struct Region {
     std::byte* data;
@@ -52,12 +66,14 @@ class HugePageArena {
   };
 
   absl::Status AddRegion(int64_t bytes);
+  std::byte* HandOut(int64_t bytes);
   void UnmapAll();
 
   std::vector<Region> regions_;
   std::byte* next_ = nullptr;  // bump pointer into the region allocated from
   int64_t remaining_ = 0;      // bytes left behind next_
   int64_t bytes_ = 0;
+  std::vector<absl::Span<const std::byte>> used_;
 };
 
 }  // namespace phyllo

@@ -1,5 +1,8 @@
 #include "model/tensor/huge_page_arena.h"
 
+#include <sys/mman.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -58,6 +61,44 @@ TEST(HugePageArenaTest, KeepsMemoryWhenMoved) {
   HugePageArena moved = std::move(arena);
   EXPECT_EQ(values[3], 42);
   EXPECT_EQ(moved.bytes(), 64);
+}
+
+TEST(HugePageArenaTest, HandsOutWhatItWasFilledWith) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(HugePageArena arena, HugePageArena::Create(1000));
+  ASSERT_GE(arena.rest().size(), 1000u);
+  std::memset(arena.rest().data(), 7, 1000);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(absl::Span<uint8_t> first, arena.AllocateSpan<uint8_t>(100));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(absl::Span<uint8_t> second, arena.AllocateSpan<uint8_t>(100));
+  EXPECT_EQ(first.front(), 7);
+  EXPECT_EQ(second.data(), first.data() + 128);
+}
+
+TEST(HugePageArenaTest, ListsWhatItHandedOutInOrder) {
+  HugePageArena arena;
+  EXPECT_TRUE(arena.used().empty());
+  PHYLLO_ASSERT_OK_AND_ASSIGN(std::byte* const first, arena.Allocate(100));
+  PHYLLO_ASSERT_OK(arena.Allocate(0).status());
+  PHYLLO_ASSERT_OK(arena.Allocate(1).status());
+  PHYLLO_ASSERT_OK_AND_ASSIGN(std::byte* const large, arena.Allocate(int64_t{200} << 20));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(std::byte* const last, arena.Allocate(64));
+  ASSERT_EQ(arena.used().size(), 3u);
+  EXPECT_EQ(arena.used()[0].data(), first);
+  EXPECT_EQ(arena.used()[0].size(), 192u) << "neighbours are one piece";
+  EXPECT_EQ(arena.used()[1].data(), large);
+  EXPECT_EQ(arena.used()[2].data(), last);
+  EXPECT_EQ(192 + (int64_t{200} << 20) + 64, arena.bytes());
+}
+
+TEST(HugePageArenaTest, HandsOutAMappingBeforeMemoryOfItsOwn) {
+  constexpr size_t kSize = 4096;
+  void* const mapping = mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);
+  ASSERT_NE(mapping, MAP_FAILED);
+  const absl::Span<std::byte> bytes(static_cast<std::byte*>(mapping), kSize);
+  HugePageArena arena = HugePageArena::OfMapping(bytes, bytes.subspan(64));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(std::byte* const inside, arena.Allocate(kSize - 64));
+  EXPECT_EQ(inside, bytes.data() + 64);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(std::byte* const outside, arena.Allocate(64));
+  *outside = std::byte{1};
 }
 
 }  // namespace
