@@ -8,73 +8,19 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/tensor_view.h"
 #include "model/config/weight_map.h"
 #include "model/tensor/dtype.h"
+#include "model/transformer/packing/tensor_packing.h"
 
-// Invariant: CheckTensors has accepted the checkpoint before anything is packed, so that a bad file
-// fails before memory is taken, with all that is wrong in one message.
+// Invariants: CheckTensors has accepted the checkpoint before anything is packed, so that a bad
+// file fails before memory is taken, with all that is wrong in one message. Memory of the arena is
+// allocated in an order that depends on the description and the options only, and written nowhere
+// but in the functions that look at filled_: a packed image takes their place.
 
 namespace phyllo {
 namespace {
-
-// Rows [row, row + count) of a weight, which lie behind each other in the file.
-WeightSlice SliceOf(const WeightSpec& spec, const TensorView& tensor, int64_t row, int64_t count) {
-  const int64_t stride = tensor.shape.back();
-  const int64_t first = spec.TensorRow(row) * (spec.transposed ? 1 : stride);
-  return {.data = tensor.data.data() + first * ByteSize(tensor.dtype),
-          .dtype = tensor.dtype,
-          .layout = spec.transposed ? WeightSlice::Layout::kInOut : WeightSlice::Layout::kOutIn,
-          .out_features = count,
-          .in_features = spec.columns,
-          .stride = stride};
-}
-
-// Packs rows [row, row_end) of a weight as rows linear_row, linear_row + 1, ... of `linear`: plain
-// types straight from the file, block types by way of floats.
-absl::Status Pack(const WeightSpec& spec, const TensorView& tensor, int64_t row, int64_t row_end,
-                  int64_t linear_row, PackedLinear& linear) {
-  if (!IsPlainWeightDType(tensor.dtype)) {
-    std::vector<float> rows((row_end - row) * spec.columns);
-    ReadWeightRows(spec, tensor, row, absl::MakeSpan(rows));
-    return linear.PackRows(linear_row, {.data = rows.data(),
-                                        .dtype = DType::kF32,
-                                        .layout = WeightSlice::Layout::kOutIn,
-                                        .out_features = row_end - row,
-                                        .in_features = spec.columns,
-                                        .stride = spec.columns});
-  }
-  while (row < row_end) {
-    const int64_t count = spec.ContiguousRows(row, row_end - row);
-    PHYLLO_RETURN_IF_ERROR(linear.PackRows(linear_row, SliceOf(spec, tensor, row, count)));
-    row += count;
-    linear_row += count;
-  }
-  return absl::OkStatus();
-}
-
-// Packs a weight as rows row_begin, row_begin + 1, ... of `linear`, on all threads of the pool. The
-// cuts lie between the panels of the packed matrix, so that no two threads write to the same one.
-absl::Status PackInParallel(const WeightSpec& spec, const TensorView& tensor, int64_t row_begin,
-                            ThreadPool& pool, PackedLinear& linear) {
-  constexpr int64_t kRowsPerTask = kLinearPanel;
-  const int64_t row_end = row_begin + spec.rows;
-  const int64_t first_task = row_begin / kRowsPerTask;
-  const int64_t last_task = (row_end - 1) / kRowsPerTask;
-  absl::Mutex mutex;
-  absl::Status first_error;
-  pool.ParallelFor(last_task - first_task + 1, [&](int64_t task, int /*worker*/) {
-    const int64_t begin = std::max(row_begin, (first_task + task) * kRowsPerTask);
-    const int64_t end = std::min(row_end, (first_task + task + 1) * kRowsPerTask);
-    const absl::Status status =
-        Pack(spec, tensor, begin - row_begin, end - row_begin, begin, linear);
-    absl::MutexLock lock(&mutex);
-    first_error.Update(status);
-  });
-  return first_error;
-}
 
 // The parts of one fused matrix: the role of each part and of its bias.
 struct Part {
@@ -90,6 +36,7 @@ std::optional<WeightRole> HeadRole(const DecoderDescription& description) {
 // Reads the weights of one checkpoint into the arena of `weights`.
 class WeightLoader {
  public:
+  // Memory that the arena holds ahead of its allocations is the packed weights already.
   WeightLoader(const DecoderDescription& description, const Checkpoint& checkpoint,
                const DecoderWeightsOptions& options, ThreadPool& pool, DecoderWeights& weights)
       : map_(BuildWeightMap(description)),
@@ -97,7 +44,8 @@ class WeightLoader {
         checkpoint_(checkpoint),
         options_(options),
         pool_(pool),
-        weights_(weights) {
+        weights_(weights),
+        filled_(!weights.arena.rest().empty()) {
     for (const WeightSpec& spec : map_.specs) {
       specs_.emplace(std::tuple(spec.role, spec.layer, spec.expert), &spec);
       if (IsWanted(spec)) total_bytes_ += FileBytes(spec);
@@ -119,13 +67,11 @@ class WeightLoader {
                                                       std::optional<WeightRole> bias,
                                                       int64_t layer) {
     if (Find(weight, layer) == nullptr) return std::nullopt;
-    PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values, LoadVector(weight, layer));
-    if (description.weight_offset != 0.0f) {
-      for (float& value : values) value += description.weight_offset;
-    }
+    PHYLLO_ASSIGN_OR_RETURN(const absl::Span<const float> values,
+                            LoadVector(weight, layer, description.weight_offset));
     NormWeights norm = {.description = description, .weight = values};
     if (bias.has_value() && Find(*bias, layer) != nullptr) {
-      PHYLLO_ASSIGN_OR_RETURN(norm.bias, LoadVector(*bias, layer));
+      PHYLLO_ASSIGN_OR_RETURN(norm.bias, LoadVector(*bias, layer, /*offset=*/0.0f));
     }
     return norm;
   }
@@ -191,27 +137,37 @@ class WeightLoader {
         PackedLinear::Create(
             {.in_features = in_features, .out_features = out_features, .precision = precision},
             *weights_.kernels, weights_.arena));
+    if (!filled_) PHYLLO_RETURN_IF_ERROR(PackParts(parts, layer, expert, linear));
+    return linear;
+  }
+
+  absl::Status PackParts(absl::Span<const Part> parts, int64_t layer, int64_t expert,
+                         PackedLinear& linear) {
     int64_t row_begin = 0;
     for (const Part& part : parts) {
       const WeightSpec& spec = *Find(part.weight, layer, expert);
       PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
-      PHYLLO_RETURN_IF_ERROR(PackInParallel(spec, *tensor, row_begin, pool_, linear));
+      PHYLLO_RETURN_IF_ERROR(PackTensor(spec, *tensor, row_begin, pool_, linear));
       const WeightSpec* const bias =
           part.bias.has_value() ? Find(*part.bias, layer, expert) : nullptr;
       if (bias != nullptr) PHYLLO_RETURN_IF_ERROR(PackBias(*bias, row_begin, linear));
       ReportDone(spec);
       row_begin += spec.rows;
     }
-    return linear;
+    return absl::OkStatus();
   }
 
-  // Requires that the map holds the role.
-  absl::StatusOr<absl::Span<float>> LoadVector(WeightRole role, int64_t layer) {
+  // Every value plus `offset`. Requires that the map holds the role.
+  absl::StatusOr<absl::Span<const float>> LoadVector(WeightRole role, int64_t layer, float offset) {
     const WeightSpec& spec = *Find(role, layer);
-    PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
     PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> values,
                             weights_.arena.AllocateSpan<float>(spec.rows));
+    if (filled_) return values;
+    PHYLLO_ASSIGN_OR_RETURN(const TensorView* const tensor, FindWeight(spec, checkpoint_));
     ReadWeightRows(spec, *tensor, 0, values);
+    if (offset != 0.0f) {
+      for (float& value : values) value += offset;
+    }
     ReportDone(spec);
     return values;
   }
@@ -255,6 +211,7 @@ class WeightLoader {
   const DecoderWeightsOptions& options_;
   ThreadPool& pool_;
   DecoderWeights& weights_;
+  const bool filled_;
   // By role, layer and expert.
   absl::flat_hash_map<std::tuple<WeightRole, int64_t, int64_t>, const WeightSpec*> specs_;
   int64_t done_bytes_ = 0;
@@ -326,14 +283,14 @@ absl::StatusOr<HeadWeights> LoadHead(const DecoderDescription& description, Weig
   return head;
 }
 
-}  // namespace
-
-absl::StatusOr<DecoderWeights> DecoderWeights::Load(const DecoderDescription& description,
-                                                    const Checkpoint& checkpoint,
-                                                    const DecoderWeightsOptions& options,
-                                                    ThreadPool& pool) {
+// Allocates all weights in `arena`, and packs them unless it is filled with them.
+absl::StatusOr<DecoderWeights> Build(const DecoderDescription& description,
+                                     const Checkpoint& checkpoint,
+                                     const DecoderWeightsOptions& options, ThreadPool& pool,
+                                     HugePageArena arena) {
   DecoderWeights weights;
   weights.kernels = std::make_unique<LinearKernels>();
+  weights.arena = std::move(arena);
   WeightLoader loader(description, checkpoint, options, pool, weights);
   PHYLLO_RETURN_IF_ERROR(loader.Check());
   weights.layers.reserve(options.last_layer - options.first_layer);
@@ -344,6 +301,40 @@ absl::StatusOr<DecoderWeights> DecoderWeights::Load(const DecoderDescription& de
   if (options.head) {
     PHYLLO_ASSIGN_OR_RETURN(weights.head, LoadHead(description, loader));
   }
+  return weights;
+}
+
+absl::StatusOr<DecoderWeights> BuildFromImage(const DecoderDescription& description,
+                                              const Checkpoint& checkpoint,
+                                              const DecoderWeightsOptions& options,
+                                              ThreadPool& pool) {
+  if (options.image == nullptr) return absl::FailedPreconditionError("no packed image is used");
+  PHYLLO_ASSIGN_OR_RETURN(PackedImage::Contents contents,
+                          options.image->Read(pool, options.image_progress));
+  PHYLLO_ASSIGN_OR_RETURN(DecoderWeights weights,
+                          Build(description, checkpoint, options, pool, std::move(contents.arena)));
+  if (weights.arena.bytes() != contents.image_bytes) {
+    return absl::DataLossError(absl::StrCat("the packed image has ", contents.image_bytes,
+                                            " bytes, the model's weights take ",
+                                            weights.arena.bytes()));
+  }
+  return weights;
+}
+
+}  // namespace
+
+absl::StatusOr<DecoderWeights> DecoderWeights::Load(const DecoderDescription& description,
+                                                    const Checkpoint& checkpoint,
+                                                    const DecoderWeightsOptions& options,
+                                                    ThreadPool& pool) {
+  absl::StatusOr<DecoderWeights> from_image =
+      BuildFromImage(description, checkpoint, options, pool);
+  if (from_image.ok()) return from_image;
+  // A status only: of an image that does not fit, no memory is left when packing begins.
+  const absl::Status image_status = from_image.status();
+  PHYLLO_ASSIGN_OR_RETURN(DecoderWeights weights,
+                          Build(description, checkpoint, options, pool, HugePageArena()));
+  weights.image_status = image_status;
   return weights;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "model/checkpoint/checkpoint.h"
@@ -15,6 +16,7 @@
 #include "model/onednn/linear_kernels.h"
 #include "model/onednn/packed_linear.h"
 #include "model/ops/experts/expert_routing.h"
+#include "model/packed_cache/packed_image.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/huge_page_arena.h"
 #include "model/transformer/precision/model_precision.h"
@@ -73,6 +75,11 @@ struct DecoderWeightsOptions {
   bool head = true;  // load the final norm and, if the model has one, lm_head
   // If set, called after each tensor with the bytes of the checkpoint done and to do.
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
+  // If not null, the packed weights of an earlier Load with equal options and an equal checkpoint,
+  // which the image's key says. Borrowed.
+  const PackedImage* image = nullptr;
+  // If set, called while the image is read, with its bytes done and to do.
+  std::function<void(int64_t done_bytes, int64_t total_bytes)> image_progress = nullptr;
 };
 
 // Owns the memory all spans and matrices above lie in. Movable; immutable after Load, hence
@@ -80,6 +87,7 @@ struct DecoderWeightsOptions {
 struct DecoderWeights {
   // Packs straight from the memory map, on all threads of the pool: beside the packed weights there
   // is no copy but of the one panel that each thread dequantises, if the file has block types.
+  // Takes them from options.image instead if that is as it should be; image_status says why if not.
   // Requires 0 <= first_layer <= last_layer
   // <= num_hidden_layers. INVALID_ARGUMENT lists the tensors that are missing, superfluous or
   // mis-shaped; FAILED_PRECONDITION when this CPU has no kernels for the precision;
@@ -91,6 +99,8 @@ struct DecoderWeights {
 
   std::unique_ptr<LinearKernels> kernels;
   HugePageArena arena;
+  // OK if the arena holds the image; else why it does not. FAILED_PRECONDITION without an image.
+  absl::Status image_status;
   std::vector<LayerWeights> layers;  // [last_layer - first_layer]
   std::optional<HeadWeights> head;
 };

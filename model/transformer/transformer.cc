@@ -270,7 +270,8 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
   PHYLLO_ASSIGN_OR_RETURN(impl->description, DescribeDecoder(config));
   const DecoderDescription& description = impl->description;
   impl->options = options;
-  impl->options.progress = nullptr;
+  impl->options.progress = impl->options.image_progress = nullptr;
+  impl->options.image = nullptr;
   if (options.last_layer == -1) impl->options.last_layer = description.num_hidden_layers();
   PHYLLO_RETURN_IF_ERROR(CheckOptions(impl->options, description));
   PHYLLO_RETURN_IF_ERROR(CheckSupported(description));
@@ -294,7 +295,9 @@ absl::StatusOr<std::unique_ptr<Transformer>> Transformer::Load(const ModelConfig
       .first_layer = impl->options.first_layer,
       .last_layer = impl->options.last_layer,
       .head = impl->options.last_layer == description.num_hidden_layers(),
-      .progress = options.progress};
+      .progress = options.progress,
+      .image = options.image,
+      .image_progress = options.image_progress};
   PHYLLO_ASSIGN_OR_RETURN(
       impl->weights, DecoderWeights::Load(description, checkpoint, weights_options, thread_pool));
   PHYLLO_RETURN_IF_ERROR(impl->AllocateBuffers());
@@ -390,6 +393,7 @@ int64_t Transformer::ReusablePositions(int64_t prompt_length) const {
 }
 
 int64_t Transformer::weight_bytes() const { return impl_->weights.arena.bytes(); }
+const DecoderWeights& Transformer::weights() const { return impl_->weights; }
 const DecoderDescription& Transformer::description() const { return impl_->description; }
 KvCache& Transformer::kv_cache() { return *impl_->kv_cache; }
 

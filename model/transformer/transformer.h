@@ -20,8 +20,10 @@
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
 #include "model/kv_cache/kv_cache.h"
+#include "model/packed_cache/packed_image.h"
 #include "model/parallel/thread_pool.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/decoder_weights.h"
 #include "model/transformer/precision/model_precision.h"
 #include "model/transformer/step_slice.h"
 
@@ -48,6 +50,10 @@ struct TransformerOptions {
   // If set, called on the loading thread after each tensor with the bytes of the checkpoint done
   // and to do.
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
+
+  // Packed weights to take instead, and what hears of their reading: see DecoderWeightsOptions.
+  const PackedImage* image = nullptr;
+  std::function<void(int64_t done_bytes, int64_t total_bytes)> image_progress = nullptr;
 };
 
 // Called after each layer with its output, the residual stream [m, d]. For tests and tools.
@@ -106,6 +112,8 @@ class Transformer {
 
   // Bytes of the packed weights.
   int64_t weight_bytes() const;
+  // The packed weights: where they lie, and whether they were taken from options.image.
+  const DecoderWeights& weights() const;
   const DecoderDescription& description() const;
   KvCache& kv_cache();
 
