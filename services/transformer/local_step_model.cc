@@ -69,9 +69,13 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
   PHYLLO_ASSIGN_OR_RETURN(EmbeddingTable table,
                           EmbeddingTable::Create(model->description_, *model->checkpoint_));
   model->embedding_table_ = std::make_unique<EmbeddingTable>(std::move(table));
-  PHYLLO_ASSIGN_OR_RETURN(
-      model->thread_pool_,
-      ThreadPool::Create({.num_threads = options.num_threads, .pin = options.pin_threads}));
+  model->thread_pool_ = options.thread_pool;
+  if (model->thread_pool_ == nullptr) {
+    PHYLLO_ASSIGN_OR_RETURN(
+        model->own_thread_pool_,
+        ThreadPool::Create({.num_threads = options.num_threads, .pin = options.pin_threads}));
+    model->thread_pool_ = model->own_thread_pool_.get();
+  }
 
   model->precision_ = options.precision.Resolve(AutomaticPrecision(*model->checkpoint_));
   PHYLLO_ASSIGN_OR_RETURN(std::vector<int64_t> page_counts,

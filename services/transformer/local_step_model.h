@@ -32,6 +32,8 @@ struct LocalStepModelOptions {
   PrecisionChoice precision = {};
   int num_threads = 1;
   bool pin_threads = false;
+  // Borrowed; computes in place of threads of its own. For models whose steps alternate.
+  ThreadPool* thread_pool = nullptr;
   int64_t max_rows = 256;
   int64_t max_logits_rows = 64;
   int64_t page_size = 64;  // tokens
@@ -85,6 +87,7 @@ class LocalStepModel final : public StepModel {
   const DecoderDescription& description() const { return description_; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   const ModelPrecision& precision() const { return precision_; }
+  ThreadPool& thread_pool() { return *thread_pool_; }
   int64_t kv_bytes_per_token() const { return transformer_->kv_cache().bytes_per_token(); }
 
  private:
@@ -95,7 +98,8 @@ class LocalStepModel final : public StepModel {
   DecoderDescription description_;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<EmbeddingTable> embedding_table_;
-  std::unique_ptr<ThreadPool> thread_pool_;
+  std::unique_ptr<ThreadPool> own_thread_pool_;  // null if the pool is borrowed
+  ThreadPool* thread_pool_ = nullptr;
   std::unique_ptr<Transformer> transformer_;
   std::optional<LabelHead> label_head_;  // set if the model has one
   ModelPrecision precision_;

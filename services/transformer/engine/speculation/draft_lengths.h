@@ -25,6 +25,20 @@ int64_t ChooseDrafts(int64_t row_count, int64_t max_rows,
                      absl::FunctionRef<double(int64_t rows)> step_cost,
                      std::vector<DraftChance>& chances);
 
+// What a draft model may be asked for a sequence.
+struct DraftRun {
+  double acceptance = 0.0;  // of a token, if those before it are accepted
+  int64_t max_count = 0;    // tokens
+};
+
+// Every round of a draft model adds a token to the drafts of all sequences, as long as they may get
+// longer, and takes `seconds_per_round`, in the unit of step_cost. Returns how many rounds make the
+// most tokens a time; 0 unless that is at least a fiftieth more than without. Requires row_count
+// >= 1.
+int64_t ChooseDraftRounds(int64_t row_count, absl::Span<const DraftRun> runs,
+                          double seconds_per_round,
+                          absl::FunctionRef<double(int64_t rows)> step_cost);
+
 }  // namespace phyllo
 
 #endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_SPECULATION_DRAFT_LENGTHS_H_

@@ -87,5 +87,19 @@ TEST(DraftLengthsTest, DoesNotBotherForAGainThatNobodyNotices) {
   EXPECT_EQ(Choose(1, chances, Constant), 0);
 }
 
+TEST(DraftLengthsTest, RoundsEndWhereTheyCostMoreThanTheyBring) {
+  EXPECT_EQ(ChooseDraftRounds(1, {{0.9, 8}}, /*seconds_per_round=*/0.0, Constant), 8);
+  EXPECT_EQ(ChooseDraftRounds(1, {{0.9, 8}}, /*seconds_per_round=*/10.0, Constant), 0);
+  EXPECT_EQ(ChooseDraftRounds(1, {{0.0, 8}}, /*seconds_per_round=*/0.0, Roofline), 0);
+  const int64_t count = ChooseDraftRounds(1, {{0.7, 16}}, /*seconds_per_round=*/0.1, Constant);
+  EXPECT_GT(count, 1);
+  EXPECT_LT(count, 10);
+}
+
+TEST(DraftLengthsTest, RoundsGoOnForThoseThatMayDraftMore) {
+  EXPECT_EQ(ChooseDraftRounds(2, {{1.0, 2}, {1.0, 5}}, 0.0, Constant), 5);
+  EXPECT_EQ(ChooseDraftRounds(1, {}, 0.0, Constant), 0);
+}
+
 }  // namespace
 }  // namespace phyllo

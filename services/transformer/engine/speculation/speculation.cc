@@ -37,7 +37,7 @@ void Observe(Sequence& sequence) {
 }
 
 // Weights are read once a step, whatever its rows; some sixteen rows take as long to multiply.
-double GuessedCost(int64_t rows) { return 1.0 + static_cast<double>(rows) / 16.0; }
+double GuessedCost(int64_t rows) { return 0.02 * (1.0 + static_cast<double>(rows) / 16.0); }
 
 }  // namespace
 
@@ -85,22 +85,58 @@ void Speculation::CutPrediction(Sequence& sequence) const {
   prediction.erase(end, prediction.end());
 }
 
-void Speculation::PredictFromDrafter() {
+double Speculation::StepSeconds(int64_t rows) const {
+  return options_.step_cost != nullptr ? options_.step_cost(rows) : GuessedCost(rows);
+}
+
+void Speculation::PredictFromDrafter(int64_t row_count) {
   if (options_.drafter == nullptr) return;
   tasks_.clear();
+  asking_.clear();
+  runs_.clear();
   for (Sequence* const sequence : decoding_) {
-    if (!sequence->draft.prediction.empty()) continue;
+    SequenceDraft& draft = sequence->draft;
+    if (!draft.prediction.empty()) {
+      if (draft.acceptance.Expect(draft.match_length) >= draft.acceptance.Expect(0)) continue;
+      // Not seen to be right or wrong.
+      draft.acceptance.Fade(draft.match_length);
+      draft.prediction.clear();
+    }
+    draft.match_length = 0;
+    const int64_t max_count = MaxDraft(*sequence);
     tasks_.push_back({.id = sequence->id,
                       .token_ids = sequence->token_ids,
-                      .max_count = MaxDraft(*sequence),
+                      .max_count = max_count,
                       .tokens = &sequence->draft.prediction});
+    asking_.push_back(sequence);
+    const bool on = ModeOf(*sequence) == SpeculationMode::kOn;
+    runs_.push_back({on ? 1.0 : sequence->draft.acceptance.Expect(0), max_count});
   }
   if (tasks_.empty()) return;
+  const int64_t rounds = ChooseDraftRounds(row_count, runs_, seconds_per_round_,
+                                           [this](int64_t rows) { return StepSeconds(rows); });
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    tasks_[i].max_count = std::min(tasks_[i].max_count, rounds);
+    if (rounds == 0) asking_[i]->draft.acceptance.Fade(0);
+  }
+  if (rounds > 0) RunDrafter();
+}
+
+void Speculation::RunDrafter() {
+  const absl::Time start = options_.now != nullptr ? options_.now() : absl::InfinitePast();
   options_.drafter->Draft(tasks_);
-  for (Sequence* const sequence : decoding_) {
-    if (sequence->draft.prediction.empty()) continue;
+  size_t rounds = 1;
+  for (Sequence* const sequence : asking_) {
+    rounds = std::max(rounds, sequence->draft.prediction.size());
     CutPrediction(*sequence);
   }
+  if (options_.now == nullptr) return;
+  // One call that had to catch up with a prompt must not say what a round costs.
+  constexpr double kWeight = 1.0 / 16;
+  const double seconds =
+      absl::ToDoubleSeconds(options_.now() - start) / static_cast<double>(rounds);
+  seconds_per_round_ +=
+      kWeight * (std::min(seconds, 4 * seconds_per_round_ + 0.01) - seconds_per_round_);
 }
 
 void Speculation::AddChances(const Sequence& sequence, int64_t number) {
@@ -137,13 +173,12 @@ void Speculation::Propose(absl::Span<const std::unique_ptr<Sequence>> sequences)
     if (options_.ngrams) PredictFromNgrams(*sequence, max_count);
     decoding_.push_back(sequence.get());
   }
-  PredictFromDrafter();
-  for (size_t i = 0; i < decoding_.size(); ++i) AddChances(*decoding_[i], static_cast<int64_t>(i));
   const int64_t row_count = decode_rows + std::min(prefill_rows, max_prefill_rows_);
-  const auto cost = [this](int64_t rows) {
-    return options_.step_cost != nullptr ? options_.step_cost(rows) : GuessedCost(rows);
-  };
-  const int64_t count = ChooseDrafts(row_count, max_rows_ - row_count, cost, chances_);
+  PredictFromDrafter(row_count);
+  for (size_t i = 0; i < decoding_.size(); ++i) AddChances(*decoding_[i], static_cast<int64_t>(i));
+  const int64_t count = ChooseDrafts(
+      row_count, max_rows_ - row_count, [this](int64_t rows) { return StepSeconds(rows); },
+      chances_);
   for (int64_t i = 0; i < count; ++i) {
     SequenceDraft& draft = decoding_[chances_[i].sequence]->draft;
     draft.tokens.push_back(draft.prediction[draft.tokens.size()]);

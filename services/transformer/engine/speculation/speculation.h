@@ -37,7 +37,12 @@ class Speculation {
   // The most tokens that may be drafted for a sequence that decodes.
   int64_t MaxDraft(const Sequence& sequence) const;
   void PredictFromNgrams(Sequence& sequence, int64_t max_count) const;
-  void PredictFromDrafter();
+  // Asks the drafter for those without prediction, or with one that is less likely to be right than
+  // what it drafts, if that is worth its time.
+  void PredictFromDrafter(int64_t row_count);
+  // Calls the drafter for tasks_, and measures it.
+  void RunDrafter();
+  double StepSeconds(int64_t rows) const;
   // Cuts predictions before a token that ends the sequence, or is none.
   void CutPrediction(Sequence& sequence) const;
   void AddChances(const Sequence& sequence, int64_t number);
@@ -47,9 +52,13 @@ class Speculation {
   const int64_t max_rows_;
   const int64_t max_prefill_rows_;
 
+  double seconds_per_round_ = 0.0;  // of the drafter: an exponentially weighted mean
+
   // Scratch of one Propose.
   std::vector<Sequence*> decoding_;  // those that may be drafted for
   std::vector<DraftTask> tasks_;
+  std::vector<Sequence*> asking_;  // [tasks_]
+  std::vector<DraftRun> runs_;     // [tasks_]
   std::vector<DraftChance> chances_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "absl/time/time.h"
 #include "services/transformer/engine/speculation/drafter.h"
 
 namespace phyllo {
@@ -20,8 +21,10 @@ struct SpeculationOptions {
   int64_t max_draft_tokens = 8;                  // of a sequence at once, in [1, kMaxDraftTokens]
   bool ngrams = true;                            // drafts from the sequence's own tokens
   Drafter* drafter = nullptr;  // borrowed, may be null; asked where the tokens give no draft
-  // Time of a step of so many rows, in any unit. Absent: a guess.
+  // Seconds that a step of so many rows takes. Absent: a guess.
   std::function<double(int64_t rows)> step_cost = nullptr;
+  // Measures the drafter. Absent: its drafts cost nothing.
+  std::function<absl::Time()> now = nullptr;
 };
 
 }  // namespace phyllo

@@ -1,0 +1,54 @@
+#include "services/transformer/draft_model/draft_model.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/gguf/model_files.h"
+
+namespace phyllo {
+
+LocalStepModelOptions SplitOffDraftModel(const std::string& draft_folder,
+                                         LocalStepModelOptions& options) {
+  LocalStepModelOptions draft = options;
+  draft.model_folder = draft_folder;
+  draft.precision = {};
+  draft.memory_bytes /= 4;
+  options.memory_bytes -= draft.memory_bytes;
+  if (options.kv_cache_bytes) {
+    *draft.kv_cache_bytes /= 4;
+    *options.kv_cache_bytes -= *draft.kv_cache_bytes;
+  }
+  return draft;
+}
+
+absl::Status CheckSameTokens(const std::string& folder, const LocalStepModel& model,
+                             const std::string& draft_folder, const LocalStepModel& draft_model) {
+  const absl::StatusOr<std::string> tokenizer = ReadModelFile(folder, "tokenizer.json");
+  const absl::StatusOr<std::string> draft_tokenizer = ReadModelFile(draft_folder, "tokenizer.json");
+  if (tokenizer.ok() && draft_tokenizer.ok()) {
+    if (*tokenizer == *draft_tokenizer) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "the draft model has another tokenizer.json than the model it drafts for");
+  }
+  const int64_t size = model.sizes().vocab_size;
+  const int64_t draft_size = draft_model.sizes().vocab_size;
+  if (size == draft_size) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the draft model has ", draft_size,
+                                                 " tokens, the model it drafts for has ", size));
+}
+
+absl::StatusOr<DraftModel> LoadDraftModel(LocalStepModelOptions options,
+                                          const std::string& target_folder,
+                                          LocalStepModel& target) {
+  DraftModel draft;
+  options.thread_pool = &target.thread_pool();
+  PHYLLO_ASSIGN_OR_RETURN(draft.model, LocalStepModel::Load(options));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckSameTokens(target_folder, target, options.model_folder, *draft.model));
+  PHYLLO_ASSIGN_OR_RETURN(draft.drafter, ModelDrafter::Create(*draft.model, {}));
+  return draft;
+}
+
+}  // namespace phyllo
