@@ -7,11 +7,13 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "model/base/host_resources.h"
 #include "model/base/status_macros.h"
@@ -208,6 +210,22 @@ absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& mode
   return info;
 }
 
+// Which kernels run, as a gauge of 1 a module, and as the text for the log.
+std::string ReportImplementations(const LocalStepModel& model, ServiceProcess& process) {
+  std::vector<std::string> texts;
+  for (const ModuleImplementation& module : ModuleImplementations(model.precision())) {
+    process.metrics()
+        .AddGauge("phyllo_linear_implementation_info",
+                  "Kernels that multiply the matrices of a module. Always 1.",
+                  {{"module", module.module},
+                   {"precision", module.precision},
+                   {"implementation", module.implementation}})
+        .Set(1);
+    texts.push_back(absl::StrCat(module.module, ": ", module.implementation));
+  }
+  return absl::StrJoin(texts, ", ");
+}
+
 absl::Status Serve(ServiceProcess& process, int& exit_code) {
   PHYLLO_ASSIGN_OR_RETURN(LocalStepModelOptions options, ReadModelOptions(process.logger()));
   std::optional<LocalStepModelOptions> draft_options;
@@ -229,6 +247,7 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
   metrics.AddGauges(*engine);
   process.logger().Info("model ready",
                         {{"precision", server_info.precision()},
+                         {"implementations", ReportImplementations(*model, process)},
                          {"instruction_set", server_info.instruction_set()},
                          {"kv_pages", engine->stats().pages.total_count},
                          {"kv_bytes_per_token", model->kv_bytes_per_token()},

@@ -75,7 +75,9 @@ def model_row(name, cases, exercises):
     return [f'`{name}`', exercises,
             worst(cases, 'f32', 'output_error', 'output_bound'),
             worst(cases, 'f32', 'hidden_error', 'hidden_bound'),
-            bf16, total(f32, 'tokens_matched', 'tokens') or NONE]
+            bf16, worst(cases, 'int8', 'output_error', 'output_bound'),
+            worst(cases, 'int4', 'output_error', 'output_bound'),
+            total(f32, 'tokens_matched', 'tokens') or NONE]
 
 
 def tokenizer_row(name, cases):
@@ -99,10 +101,10 @@ Written by `tests/golden/table.py` from a run of `bazel test //tests/golden/...`
 Against transformers or MiniMind's own code in f32 (`tests/golden/data/models/README.md`), one target a model (`//tests/golden:TARGET_test`). Errors are
 those that come nearest to their bound, in standard deviations of what is compared, beside the bound. Output: logits and log-probabilities of three
 prompts and of 32 tokens after each. Hidden states: of every layer. Tokens: those of the greedy continuations in f32 that are the reference's, over
-all config files of the model. bf16 of models with experts: of the median position (`model_golden_test.cc` says why). "{NOT_RUN}": this CPU has no
+all config files of the model. int8 and int4: the root mean square. bf16 of models with experts: of the median position (`model_golden_test.cc` says why). "{NOT_RUN}": this CPU has no
 kernels for it. "{NONE}": the golden data or the test has none; models with a label head or none are compared in their labels or embeddings.
 
-{table(['target', 'what it exercises', 'f32: output', 'f32: hidden states', 'bf16: output', 'tokens'], models)}
+{table(['target', 'what it exercises', 'f32: output', 'f32: hidden states', 'bf16: output', 'int8: output', 'int4: output', 'tokens'], models)}
 '''
     if not tokenizers:
         return page

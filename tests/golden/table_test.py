@@ -49,7 +49,7 @@ def _cases():
 class TableTest(unittest.TestCase):
     def test_row_has_the_error_nearest_to_its_bound_and_all_tokens(self):
         self.assertEqual(table.model_row('gpt2', _cases(), 'gelu'),
-                         ['`gpt2`', 'gelu', '3.0e-06 of 2.0e-05 (15 %)', '–', 'not run', '99/100'])
+                         ['`gpt2`', 'gelu', '3.0e-06 of 2.0e-05 (15 %)', '–', 'not run', '–', '–', '99/100'])
 
     def test_row_of_a_tokenizer_without_data_is_not_run(self):
         self.assertEqual(table.tokenizer_row('llama2', [({}, True)]), ['`llama2`'] + ['not run'] * 4)
