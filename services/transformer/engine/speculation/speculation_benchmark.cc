@@ -1,6 +1,6 @@
 // Speed of one sequence with and without drafts, on a text whose words are given:
-//   bazel run //services/transformer/engine/speculation:speculation_benchmark -- \
-//     MODEL TOKENIZER PROMPT_FILE ANSWER_FILE [ROUNDS]
+//   bazel run //services/transformer/engine/speculation:speculation_benchmark -- ARGUMENTS
+// with the arguments MODEL TOKENIZER PROMPT_FILE ANSWER_FILE [ROUNDS].
 // The model computes every row, but its sampler draws the words of the answer file: what is
 // measured is the time of a real model that writes this text. MODEL needs at least as many tokens
 // as TOKENIZER has. Prints the tokens a second of off, on and auto, alternately measured.
