@@ -36,6 +36,25 @@ struct Shape {
   float soft_cap = 0.0f;
 };
 
+// Keys or values [n, kv, hd] as a page holds them.
+std::vector<double> AsStored(const std::vector<float>& values, const Shape& shape) {
+  std::vector<double> stored;
+  for (auto head = values.begin(); head != values.end(); head += shape.hd) {
+    float largest = 0.0f;
+    for (auto x = head; x != head + shape.hd; ++x) largest = std::max(largest, std::abs(*x));
+    const float scale = largest / 127.0f;
+    for (auto x = head; x != head + shape.hd; ++x) {
+      if (shape.precision == Precision::kF32)
+        stored.push_back(*x);
+      else if (shape.precision == Precision::kBf16)
+        stored.push_back(Bf16ToFloat(FloatToBf16(*x)));
+      else
+        stored.push_back(static_cast<double>(std::nearbyint(*x * (1.0f / scale))) * scale);
+    }
+  }
+  return stored;
+}
+
 // The q, k and v of one sequence of n tokens, and what attention makes of them in any division into
 // steps.
 class Sequence {
@@ -45,7 +64,9 @@ class Sequence {
         n_(n),
         q_(RandomFloats(n * shape.h * shape.hd, seed)),
         k_(RandomFloats(n * shape.kv * shape.hd, seed + 1)),
-        v_(RandomFloats(n * shape.kv * shape.hd, seed + 2)) {}
+        v_(RandomFloats(n * shape.kv * shape.hd, seed + 2)),
+        stored_k_(AsStored(k_, shape)),
+        stored_v_(AsStored(v_, shape)) {}
 
   // softmax(cap(scale q k)) v in double for query row `position`, head `head`: [hd].
   std::vector<double> Reference(int64_t position, int64_t head, float scale) const {
@@ -58,7 +79,7 @@ class Sequence {
       for (int64_t e = 0; e < shape_.hd; ++e) {
         score += static_cast<double>(
                      q_[static_cast<size_t>((position * shape_.h + head) * shape_.hd + e)]) *
-                 Stored(k_, t, kv_head, e);
+                 Stored(stored_k_, t, kv_head, e);
       }
       score *= scale;
       if (shape_.soft_cap > 0) score = shape_.soft_cap * std::tanh(score / shape_.soft_cap);
@@ -71,7 +92,7 @@ class Sequence {
     for (int64_t t = first; t <= position; ++t) {
       for (int64_t e = 0; e < shape_.hd; ++e)
         out[static_cast<size_t>(e)] +=
-            scores[static_cast<size_t>(t - first)] / sum * Stored(v_, t, kv_head, e);
+            scores[static_cast<size_t>(t - first)] / sum * Stored(stored_v_, t, kv_head, e);
     }
     return out;
   }
@@ -82,25 +103,14 @@ class Sequence {
   MatrixView<float> v() { return {v_.data(), n_, shape_.kv * shape_.hd, shape_.kv * shape_.hd}; }
 
  private:
-  // Element e of a key or value as a page holds it.
-  double Stored(const std::vector<float>& values, int64_t t, int64_t kv_head, int64_t e) const {
-    const float* const head = &values[static_cast<size_t>((t * shape_.kv + kv_head) * shape_.hd)];
-    switch (shape_.precision) {
-      case Precision::kF32:
-        return head[e];
-      case Precision::kBf16:
-        return Bf16ToFloat(FloatToBf16(head[e]));
-      default:
-        float largest = 0.0f;
-        for (int64_t i = 0; i < shape_.hd; ++i) largest = std::max(largest, std::abs(head[i]));
-        const float scale = largest / 127.0f;
-        return static_cast<double>(std::nearbyint(head[e] * (1.0f / scale))) * scale;
-    }
+  double Stored(const std::vector<double>& values, int64_t t, int64_t kv_head, int64_t e) const {
+    return values[static_cast<size_t>((t * shape_.kv + kv_head) * shape_.hd + e)];
   }
 
   Shape shape_;
   int64_t n_;
   std::vector<float> q_, k_, v_;
+  std::vector<double> stored_k_, stored_v_;  // as pages hold them
 };
 
 constexpr int64_t kPages = 40;
