@@ -21,6 +21,9 @@ ABSL_FLAG(std::string, metrics_address, "",
 ABSL_FLAG(
     std::string, port_file, "",
     "File to write the bound addresses to, one \"listen ADDRESS\" a line, once calls are accepted");
+ABSL_FLAG(std::string, progress_file, "",
+          "File to write to how far loading has come: \"ACTIVITY DONE_BYTES TOTAL_BYTES\", "
+          "rewritten in place");
 ABSL_FLAG(std::string, log_level, "info", "Least level to log: debug, info, warning or error");
 ABSL_FLAG(std::string, log_format, "logfmt",
           "Format of log lines on standard error: logfmt or json");
@@ -75,6 +78,7 @@ ServiceProcessOptions ParseServiceFlags(absl::string_view service,
   options.server.max_handler_threads = max_handler_threads;
   options.metrics_address = absl::GetFlag(FLAGS_metrics_address);
   options.port_file = absl::GetFlag(FLAGS_port_file);
+  options.progress_file = absl::GetFlag(FLAGS_progress_file);
   options.drain_grace = absl::GetFlag(FLAGS_drain_grace);
   options.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
   return options;

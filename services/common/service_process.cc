@@ -29,7 +29,7 @@ absl::Status WriteWhole(const std::string& path, const std::string& text) {
 }  // namespace
 
 ServiceProcess::ServiceProcess(const ServiceProcessOptions& options)
-    : options_(options), logger_(options.logger) {}
+    : options_(options), logger_(options.logger), load_progress_(logger_, options.progress_file) {}
 
 int ServiceProcess::Run(const std::vector<CarriedService>& services, const ServiceHooks& hooks) {
   std::unique_ptr<MetricsServer> metrics_server;

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "services/common/internal/termination_signals.h"
+#include "services/common/loading/load_progress.h"
 #include "services/common/logger.h"
 #include "services/common/metrics.h"
 #include "services/common/server.h"
@@ -32,6 +33,8 @@ struct ServiceProcessOptions {
   // once clients can dial. Written whole (renamed into place). Empty: none. The same lines,
   // prefixed by "ready ", go to standard output in any case.
   std::string port_file;
+  // File that receives how far loading has come; see LoadProgress. Empty: none.
+  std::string progress_file;
   // After SIGTERM: NOT_SERVING for this long before new calls are refused.
   absl::Duration drain_grace = absl::Seconds(1);
   // And then this long for running calls to finish.
@@ -59,6 +62,7 @@ class ServiceProcess {
 
   Logger& logger() { return logger_; }
   MetricRegistry& metrics() { return metrics_; }
+  LoadProgress& load_progress() { return load_progress_; }
 
   // Serves until SIGTERM or SIGINT, drains, and returns main's exit code: 0 after an orderly stop,
   // 1 if it could not start.
@@ -74,6 +78,7 @@ class ServiceProcess {
   const ServiceProcessOptions options_;
   Logger logger_;
   MetricRegistry metrics_;
+  LoadProgress load_progress_;
 };
 
 }  // namespace phyllo

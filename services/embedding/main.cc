@@ -13,6 +13,8 @@
 #include "model/config/model_config.h"
 #include "model/embedding/embedding_table.h"
 #include "model/gguf/model_files.h"
+#include "model/packed_cache/cache_folder.h"
+#include "model/packed_cache/weights_digest.h"
 #include "services/common/server_identity.h"
 #include "services/common/service_flags.h"
 #include "services/common/service_process.h"
@@ -21,6 +23,12 @@
 ABSL_FLAG(std::string, model, "",
           "Hugging Face model folder (config.json and *.safetensors) or GGUF file. Required");
 ABSL_FLAG(std::string, model_name, "", "Name of the model in GetInfo. Empty: the folder's name");
+ABSL_FLAG(std::string, packed_cache, "auto",
+          "Where the digest of the weights is kept for the next start: auto = beside the weights "
+          "in .phyllo, or in the user's cache folder if that cannot be written, and nowhere for a "
+          "model below 64 MiB; off; or a folder");
+ABSL_FLAG(bool, verify_weights, false,
+          "Reads every byte of the weights for their digest, whatever is known of the files");
 ABSL_FLAG(int64_t, max_rows, 4096,
           "Most rows of one answer; less if a message cannot hold them. Range [1, 1048576]");
 
@@ -34,8 +42,8 @@ constexpr char kUsage[] =
   embedding --model=/models/qwen3 --listen=unix:/run/phyllo/embedding.sock --metrics_address=127.0.0.1:9102
   embedding --model=/models/qwen3 --listen=127.0.0.1:0 --port_file=/tmp/embedding.port
 
-The matrix stays in the memory map of the checkpoint: only the rows in use cost memory. At the start every byte of the weights is read
-once for their digest. The interface is proto/phyllo/embedding/v1/embedding.proto. SIGTERM drains, a second one stops at once.)";
+The matrix stays in the memory map of the checkpoint: only the rows in use cost memory. At the first start every byte of the weights is
+read once for their digest (--packed_cache, --verify_weights). The interface is proto/phyllo/embedding/v1/embedding.proto. SIGTERM drains, a second one stops at once.)";
 
 struct EmbeddingModel {
   std::unique_ptr<Checkpoint> checkpoint;
@@ -43,7 +51,25 @@ struct EmbeddingModel {
   common::v1::ModelFingerprint fingerprint;
 };
 
-absl::StatusOr<EmbeddingModel> LoadModel(const std::string& folder, Logger& logger) {
+// From the file beside the weights, or by reading them.
+absl::StatusOr<std::string> Digest(const Checkpoint& checkpoint, const std::string& folder,
+                                   ServiceProcess& process) {
+  PHYLLO_ASSIGN_OR_RETURN(CacheFolder cache,
+                          FindCacheFolder(absl::GetFlag(FLAGS_packed_cache), folder, checkpoint));
+  PHYLLO_ASSIGN_OR_RETURN(
+      const WeightsDigest digest,
+      FindWeightsDigest(checkpoint,
+                        {.folder = std::move(cache),
+                         .verify = absl::GetFlag(FLAGS_verify_weights),
+                         .progress = [&process](int64_t done_bytes, int64_t total_bytes) {
+                           process.load_progress().Report("digesting", done_bytes, total_bytes);
+                         }}));
+  process.logger().Info("digest of the weights",
+                        {{"from_file", digest.from_file}, {"file_status", digest.file_status}});
+  return digest.sha256;
+}
+
+absl::StatusOr<EmbeddingModel> LoadModel(const std::string& folder, ServiceProcess& process) {
   EmbeddingModel model;
   PHYLLO_ASSIGN_OR_RETURN(model.fingerprint, FingerprintFolder(folder));
   PHYLLO_ASSIGN_OR_RETURN(const std::string config_json, ReadModelFile(folder, "config.json"));
@@ -54,8 +80,7 @@ absl::StatusOr<EmbeddingModel> LoadModel(const std::string& folder, Logger& logg
                           EmbeddingTable::Create(description, *model.checkpoint));
   model.table = std::make_unique<EmbeddingTable>(std::move(table));
 
-  logger.Info("reading the weights for their digest", {{"bytes", model.checkpoint->total_bytes()}});
-  PHYLLO_ASSIGN_OR_RETURN(const std::string digest, ComputeWeightsDigest(*model.checkpoint));
+  PHYLLO_ASSIGN_OR_RETURN(const std::string digest, Digest(*model.checkpoint, folder, process));
   model.fingerprint.set_weights_sha256(DigestBytes(digest));
   // Warm-up: one row.
   std::vector<float> row(static_cast<size_t>(model.table->hidden_size()));
@@ -72,7 +97,7 @@ int Main(int argc, char** argv) {
   if (max_rows < 1 || max_rows > 1048576)
     return process.Fail(absl::InvalidArgumentError("--max_rows is outside [1, 1048576]"));
 
-  absl::StatusOr<EmbeddingModel> model = LoadModel(folder, process.logger());
+  absl::StatusOr<EmbeddingModel> model = LoadModel(folder, process);
   if (!model.ok()) return process.Fail(model.status());
   common::v1::ServerInfo info;
   info.set_model(ModelName(absl::GetFlag(FLAGS_model_name), folder));

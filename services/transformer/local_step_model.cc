@@ -49,7 +49,34 @@ absl::StatusOr<std::vector<int64_t>> PageCounts(const LocalStepModelOptions& opt
                                .max_rows = options.max_rows});
 }
 
+// The same text for precisions that differ in the KV cache only.
+std::string PrecisionOfWeights(ModelPrecision precision) {
+  precision.kv_cache = ModelPrecision::Of(precision.feed_forward).kv_cache;
+  return precision.ToString();
+}
+
+// What those functions call that tell of one activity.
+std::function<void(int64_t done_bytes, int64_t total_bytes)> ProgressOf(
+    absl::string_view activity, const LocalStepModelOptions& options) {
+  if (!options.progress) return nullptr;
+  return [&options, activity](int64_t done_bytes, int64_t total_bytes) {
+    options.progress(activity, done_bytes, total_bytes);
+  };
+}
+
 }  // namespace
+
+absl::Status LocalStepModel::OpenCache(const LocalStepModelOptions& options,
+                                       const std::string& config_json) {
+  PHYLLO_ASSIGN_OR_RETURN(cache_, OpenModelCache(options.cache, options.model_folder, *checkpoint_,
+                                                 {.weights_sha256 = "",
+                                                  .config_json = config_json,
+                                                  .precision = PrecisionOfWeights(precision_),
+                                                  .first_layer = 0,
+                                                  .last_layer = description_.num_hidden_layers()},
+                                                 ProgressOf("digesting", options)));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
     const LocalStepModelOptions& options) {
@@ -76,8 +103,8 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
         ThreadPool::Create({.num_threads = options.num_threads, .pin = options.pin_threads}));
     model->thread_pool_ = model->own_thread_pool_.get();
   }
-
   model->precision_ = options.precision.Resolve(AutomaticPrecision(*model->checkpoint_));
+  PHYLLO_RETURN_IF_ERROR(model->OpenCache(options, config));
   PHYLLO_ASSIGN_OR_RETURN(std::vector<int64_t> page_counts,
                           PageCounts(options, model->description_,
                                      PackedWeightBytes(model->description_, model->precision_),
@@ -90,7 +117,9 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
                          .max_logits_rows = options.max_logits_rows,
                          .page_size = options.page_size,
                          .kv_page_counts = std::move(page_counts),
-                         .progress = options.progress}));
+                         .progress = ProgressOf("packing", options),
+                         .image = model->cache_.image.get(),
+                         .image_progress = ProgressOf("reading", options)}));
   model->sizes_ = {.hidden_size = model->description_.hidden_size,
                    .vocab_size = model->description_.vocab_size,
                    .max_rows = options.max_rows,

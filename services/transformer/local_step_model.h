@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/config/decoder_description.h"
@@ -23,6 +24,7 @@
 #include "model/transformer/precision/model_precision.h"
 #include "model/transformer/transformer.h"
 #include "services/transformer/engine/step_model.h"
+#include "services/transformer/weights/model_cache.h"
 
 namespace phyllo {
 
@@ -46,8 +48,10 @@ struct LocalStepModelOptions {
   // max_position_embeddings) tokens need; page_split.h says how groups of layers share it.
   int64_t max_sequences = 64;
   std::optional<int64_t> max_sequence_length = std::nullopt;
-  std::function<void(int64_t done_bytes, int64_t total_bytes)> progress =
-      nullptr;  // of packing the weights
+  ModelCacheOptions cache = {};
+  // Hears how far an activity ("digesting", "reading", "packing") has come.
+  std::function<void(absl::string_view activity, int64_t done_bytes, int64_t total_bytes)>
+      progress = nullptr;
 };
 
 // Owns the memory map, the packed weights, the KV cache and the threads. Thread-compatible: one
@@ -86,12 +90,17 @@ class LocalStepModel final : public StepModel {
   const GenerationConfig& generation_config() const { return generation_config_; }
   const DecoderDescription& description() const { return description_; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
+  const ModelCache& cache() const { return cache_; }
+  const DecoderWeights& weights() const { return transformer_->weights(); }
   const ModelPrecision& precision() const { return precision_; }
   ThreadPool& thread_pool() { return *thread_pool_; }
   int64_t kv_bytes_per_token() const { return transformer_->kv_cache().bytes_per_token(); }
 
  private:
   LocalStepModel() = default;
+
+  // Finds the digest of the weights, and the file of their packed form.
+  absl::Status OpenCache(const LocalStepModelOptions& options, const std::string& config_json);
 
   ModelConfig config_;
   GenerationConfig generation_config_;
@@ -100,6 +109,7 @@ class LocalStepModel final : public StepModel {
   std::unique_ptr<EmbeddingTable> embedding_table_;
   std::unique_ptr<ThreadPool> own_thread_pool_;  // null if the pool is borrowed
   ThreadPool* thread_pool_ = nullptr;
+  ModelCache cache_;
   std::unique_ptr<Transformer> transformer_;
   std::optional<LabelHead> label_head_;  // set if the model has one
   ModelPrecision precision_;

@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "model/base/host_resources.h"
 #include "model/base/status_macros.h"
-#include "model/checkpoint/checkpoint.h"
+#include "model/packed_cache/packed_image_writer.h"
 #include "model/transformer/instruction_set.h"
 #include "model/transformer/precision/model_precision.h"
 #include "services/common/server_identity.h"
@@ -32,6 +32,7 @@
 #include "services/transformer/news_dispatcher.h"
 #include "services/transformer/step_watchdog.h"
 #include "services/transformer/transformer_service.h"
+#include "services/transformer/weights/model_cache.h"
 
 ABSL_FLAG(std::string, model, "",
           "Hugging Face model folder (config.json and *.safetensors) or GGUF file. Required");
@@ -41,6 +42,17 @@ ABSL_FLAG(std::string, precision, "auto",
           "checkpoint is of 16-bit types, else f32; behind it exceptions by module (attention, "
           "feed_forward, lm_head, kv_cache), as in int8,lm_head=bf16,kv_cache=int8. Without one "
           "the KV cache is bf16, beside f32 f32, and the head of int4 is int8");
+ABSL_FLAG(
+    std::string, packed_cache, "auto",
+    "Where packed weights and their digest are kept for the next start: auto = beside the "
+    "weights in .phyllo, or in the user's cache folder if that cannot be written, and nowhere "
+    "for a model below 64 MiB; off; or a folder");
+ABSL_FLAG(
+    bool, share_weights, false,
+    "Computes from a shared map of the packed file, if it is there, instead of a copy in huge "
+    "pages: replicas on one machine hold the weights once");
+ABSL_FLAG(bool, verify_weights, false,
+          "Reads every byte of the weights for their digest, whatever is known of the files");
 ABSL_FLAG(int, threads, 0,
           "Threads that compute. 0: physical cores within the CPU set and quota. Range [0, 1024]");
 ABSL_FLAG(bool, pin_threads, false, "Pins the threads that compute to CPUs");
@@ -92,8 +104,8 @@ constexpr char kUsage[] =
   transformer --model=/models/qwen3 --threads=8 --precision=bf16 --kv_cache_bytes=4294967296
   transformer --model=/models/qwen3-8b --draft_model=/models/qwen3-0.6b
 
-The weights are packed once at the start, in memory of their own; every byte of the checkpoint is read for its digest and one token is
-computed before health says SERVING. The interface is proto/phyllo/transformer/v1. SIGTERM drains, a second one stops at once.)";
+The weights are packed at the first start, in memory of their own, and kept for the next one (--packed_cache); every byte of the checkpoint
+is read for its digest, unless its files are as they were (--verify_weights), and one token is computed before health says SERVING. The interface is proto/phyllo/transformer/v1. SIGTERM drains, a second one stops at once.)";
 
 absl::Time MonotonicNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
@@ -117,7 +129,7 @@ std::optional<int64_t> IfPositive(int64_t value) {
   return value > 0 ? std::optional(value) : std::nullopt;
 }
 
-absl::StatusOr<LocalStepModelOptions> ReadModelOptions(Logger& logger) {
+absl::StatusOr<LocalStepModelOptions> ReadModelOptions(ServiceProcess& process) {
   constexpr int64_t kUnlimited = int64_t{1} << 40;
   LocalStepModelOptions options;
   options.model_folder = absl::GetFlag(FLAGS_model);
@@ -145,17 +157,17 @@ absl::StatusOr<LocalStepModelOptions> ReadModelOptions(Logger& logger) {
       absl::GetFlag(FLAGS_threads) > 0 ? absl::GetFlag(FLAGS_threads) : host.ThreadCount();
   options.pin_threads = absl::GetFlag(FLAGS_pin_threads);
   options.memory_bytes = host.available_memory_bytes;
-  logger.Info("host", {{"cpus", host.cpus.size()},
-                       {"physical_cores", host.physical_core_cpus.size()},
-                       {"cpu_quota", host.cpu_quota.value_or(0.0)},
-                       {"available_memory_bytes", host.available_memory_bytes},
-                       {"threads", options.num_threads}});
-  options.progress = [&logger, last_percent = int64_t{0}](int64_t done_bytes,
-                                                          int64_t total_bytes) mutable {
-    const int64_t percent = total_bytes > 0 ? done_bytes * 100 / total_bytes : 100;
-    if (percent < last_percent + 10 && percent < 100) return;
-    last_percent = percent;
-    logger.Info("packing weights", {{"percent", percent}, {"total_bytes", total_bytes}});
+  process.logger().Info("host", {{"cpus", host.cpus.size()},
+                                 {"physical_cores", host.physical_core_cpus.size()},
+                                 {"cpu_quota", host.cpu_quota.value_or(0.0)},
+                                 {"available_memory_bytes", host.available_memory_bytes},
+                                 {"threads", options.num_threads}});
+  options.cache = {.packed_cache = absl::GetFlag(FLAGS_packed_cache),
+                   .verify_weights = absl::GetFlag(FLAGS_verify_weights),
+                   .share_weights = absl::GetFlag(FLAGS_share_weights)};
+  options.progress = [&process](absl::string_view activity, int64_t done_bytes,
+                                int64_t total_bytes) {
+    process.load_progress().Report(activity, done_bytes, total_bytes);
   };
   return options;
 }
@@ -197,14 +209,11 @@ absl::StatusOr<DraftModel> ReadDraftModel(const std::optional<LocalStepModelOpti
 }
 
 absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& model,
-                                                      const std::string& folder, Logger& logger) {
+                                                      const std::string& folder) {
   common::v1::ServerInfo info;
   info.set_model(ModelName(absl::GetFlag(FLAGS_model_name), folder));
   PHYLLO_ASSIGN_OR_RETURN(*info.mutable_fingerprint(), FingerprintFolder(folder));
-  logger.Info("reading the weights for their digest",
-              {{"bytes", model.checkpoint().total_bytes()}});
-  PHYLLO_ASSIGN_OR_RETURN(const std::string digest, ComputeWeightsDigest(model.checkpoint()));
-  info.mutable_fingerprint()->set_weights_sha256(DigestBytes(digest));
+  info.mutable_fingerprint()->set_weights_sha256(DigestBytes(model.cache().weights_digest.sha256));
   info.set_instruction_set(InstructionSetName());
   info.set_precision(model.precision().ToString());
   return info;
@@ -227,7 +236,8 @@ std::string ReportImplementations(const LocalStepModel& model, ServiceProcess& p
 }
 
 absl::Status Serve(ServiceProcess& process, int& exit_code) {
-  PHYLLO_ASSIGN_OR_RETURN(LocalStepModelOptions options, ReadModelOptions(process.logger()));
+  const absl::Time start = MonotonicNow();
+  PHYLLO_ASSIGN_OR_RETURN(LocalStepModelOptions options, ReadModelOptions(process));
   std::optional<LocalStepModelOptions> draft_options;
   if (const std::string folder = absl::GetFlag(FLAGS_draft_model); !folder.empty())
     draft_options = SplitOffDraftModel(folder, options);
@@ -235,11 +245,15 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalStepModel> model,
                           LocalStepModel::Load(options));
   PHYLLO_ASSIGN_OR_RETURN(common::v1::ServerInfo server_info,
-                          DescribeServer(*model, options.model_folder, process.logger()));
+                          DescribeServer(*model, options.model_folder));
   PHYLLO_RETURN_IF_ERROR(WarmUp(*model));
   PHYLLO_ASSIGN_OR_RETURN(const DraftModel draft,
                           ReadDraftModel(draft_options, *model, process.logger()));
   speculation.drafter = draft.drafter.get();
+  const LoadedWeights weights = {.image_status = model->weights().image_status,
+                                 .arena = &model->weights().arena,
+                                 .load_time = MonotonicNow() - start};
+  ReportWeights(model->cache(), weights, process.metrics(), process.logger());
   EngineMetrics metrics(process.metrics());
   PHYLLO_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
@@ -259,6 +273,7 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
                                  DescribeModel(*model, engine->limits()));
   std::thread steps([&engine] { engine->Run(); });
   std::unique_ptr<StepWatchdog> watchdog;
+  std::unique_ptr<PackedImageWriter> writer;
   exit_code =
       process.Run({{&service, transformer::v1::TransformerService::service_full_name()}},
                   {.on_started =
@@ -266,8 +281,13 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
                          watchdog = std::make_unique<StepWatchdog>(
                              *engine, absl::GetFlag(FLAGS_stuck_step_limit), absl::Seconds(1),
                              [&server](bool healthy) { server.SetServing(healthy); });
+                         writer = KeepWeights(model->cache(), weights, process.logger());
                        },
-                   .on_drain = [&] { engine->Drain(); },
+                   .on_drain =
+                       [&] {
+                         if (writer != nullptr) writer->Stop();
+                         engine->Drain();
+                       },
                    .on_stopped = [&] { watchdog.reset(); }});
   engine->Stop();
   steps.join();

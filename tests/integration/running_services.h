@@ -39,6 +39,10 @@ class RunningServices {
 
   Answer Generate(const gateway::v1::GenerateRequest& request,
                   absl::Duration timeout = absl::Minutes(2));
+  // The end of a service's log.
+  std::string LastLogLines(ServiceKind kind, int line_count) const {
+    return services_->LastLogLines(kind, line_count);
+  }
   // kill -9; returns when the process is gone.
   void Kill(ServiceKind kind);
   // Ids of `text` without special tokens.
