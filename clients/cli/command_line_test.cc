@@ -141,6 +141,18 @@ TEST(CommandLineTest, ServiceFlagsGoToTheirService) {
   EXPECT_THAT(up.target.service_flags[static_cast<int>(ServiceKind::kTokenizer)], IsEmpty());
 }
 
+TEST(CommandLineTest, PackedCacheGoesToTheServicesThatReadWeights) {
+  const CommandEnvironment environment = {"", "/home/user"};
+  const auto up = Parse<UpOptions>({"up", "--packed-cache", "cache"}, environment);
+  EXPECT_THAT(up.target.service_flags[static_cast<int>(ServiceKind::kTransformer)],
+              ElementsAre("--packed_cache=/home/user/cache"));
+  EXPECT_THAT(up.target.service_flags[static_cast<int>(ServiceKind::kEmbedding)],
+              ElementsAre("--packed_cache=/home/user/cache"));
+  const auto run = Parse<RunOptions>({"run", "--packed-cache", "off", "x"}, environment);
+  EXPECT_THAT(run.target.service_flags[static_cast<int>(ServiceKind::kTransformer)],
+              ElementsAre("--packed_cache=off"));
+}
+
 TEST(CommandLineTest, ServiceFlagOfNoServiceIsRefused) {
   EXPECT_THAT(ParseError({"up", "--flag", "engine.x=y"}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("engine.x=y")));

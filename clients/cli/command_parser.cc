@@ -115,6 +115,17 @@ void CommandParser::AddServiceFlags(Command& command) {
       ->type_name("TYPE[,MODULE=TYPE...]")
       ->group(group);
   command.app
+      ->add_option_function<std::string>(
+          "--packed-cache",
+          [this, &command](const std::string& choice) {
+            command.raw.service_flags.packed_cache =
+                choice == "auto" || choice == "off" ? choice : UserPath(choice);
+          },
+          "where packed weights are kept for the next start: auto (beside the model, if it is "
+          "large), off or a folder")
+      ->type_name("WHERE")
+      ->group(group);
+  command.app
       ->add_option("--flag", command.raw.service_flags.flags,
                    "any other flag of a service; repeatable")
       ->type_name("SERVICE.NAME=VALUE")

@@ -95,8 +95,11 @@ absl::StatusOr<std::unique_ptr<LocalServices>> LocalServices::Start(
 absl::Status LocalServices::Spawn(ServiceKind kind) {
   const int index = static_cast<int>(kind);
   std::vector<std::string> arguments = {
-      options_.binaries[index], absl::StrCat("--listen=", addresses_[index]),
-      absl::StrCat("--port_file=", PathOf(kind, ".port")), "--drain_grace=0s",
+      options_.binaries[index],
+      absl::StrCat("--listen=", addresses_[index]),
+      absl::StrCat("--port_file=", PathOf(kind, ".port")),
+      absl::StrCat("--progress_file=", PathOf(kind, ".progress")),
+      "--drain_grace=0s",
       absl::StrCat("--drain_timeout=", absl::FormatDuration(options_.stop_timeout))};
   if (kind == ServiceKind::kGateway) {
     for (const ServiceKind backend :
@@ -119,7 +122,9 @@ absl::Status LocalServices::WaitUntilServing(LaunchObserver observer, absl::Time
   std::optional<int> serving_before;
   while (true) {
     PHYLLO_RETURN_IF_ERROR(CheckStart(start_time));
-    LaunchProgress progress = {{}, {}, absl::Now() - start_time};
+    LaunchProgress progress = {};
+    progress.elapsed = absl::Now() - start_time;
+    const bool is_news_time = absl::Now() >= next_news;
     int serving_count = 0;
     ChildProcess* waits_for = nullptr;
     for (int i = 0; i < kServiceKindCount; ++i) {
@@ -131,10 +136,12 @@ absl::Status LocalServices::WaitUntilServing(LaunchObserver observer, absl::Time
       const bool serving = watches[i] != nullptr && watches[i]->IsServing();
       progress.states[i] = serving ? LaunchState::kServing : LaunchState::kLoading;
       progress.resident_bytes[i] = ResidentBytes(children_[i]->pid());
+      if (is_news_time && !serving) ReadActivity(kAllServiceKinds[i]);
+      if (!serving) progress.activities[i] = activities_[i];
       serving_count += serving ? 1 : 0;
       if (!serving) waits_for = children_[i].get();
     }
-    if (serving_count != serving_before || absl::Now() >= next_news) {
+    if (serving_count != serving_before || is_news_time) {
       observer(progress);
       serving_before = serving_count;
       next_news = absl::Now() + kObserverInterval;
@@ -166,6 +173,11 @@ absl::Status LocalServices::ReadAddress(ServiceKind kind) {
   }
   return absl::InternalError(
       absl::StrCat("the ", ServiceName(kind), " service wrote no address to its port file"));
+}
+
+void LocalServices::ReadActivity(ServiceKind kind) {
+  absl::StatusOr<LoadActivity> activity = ReadLoadActivity(PathOf(kind, ".progress"));
+  if (activity.ok()) activities_[static_cast<int>(kind)] = *std::move(activity);
 }
 
 const std::string& LocalServices::address(ServiceKind kind) const {

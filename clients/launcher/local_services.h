@@ -26,6 +26,7 @@
 #include "clients/launcher/service_binaries.h"
 #include "clients/launcher/serving_watch.h"
 #include "clients/launcher/temporary_folder.h"
+#include "services/common/loading/load_progress.h"
 
 namespace phyllo {
 
@@ -38,6 +39,8 @@ struct LaunchProgress {
   std::array<LaunchState, kServiceKindCount> states;
   // Bytes of memory resident in each process, mapped weights included.
   std::array<int64_t, kServiceKindCount> resident_bytes;
+  // What each process that is loading does, and how far it has come; without a name: unknown.
+  std::array<LoadActivity, kServiceKindCount> activities;
   // Since Start() was called.
   absl::Duration elapsed;
 };
@@ -109,6 +112,7 @@ class LocalServices {
                                 ServingWatches& watches);
   absl::Status CheckStart(absl::Time start_time);
   absl::Status ReadAddress(ServiceKind kind);
+  void ReadActivity(ServiceKind kind);
   void StopChildren(int first, int last);
   // Of a file in the private folder.
   std::string PathOf(ServiceKind kind, absl::string_view suffix) const;
@@ -118,6 +122,7 @@ class LocalServices {
   std::array<std::string, kServiceKindCount> addresses_;
   std::array<std::unique_ptr<ChildProcess>, kServiceKindCount> children_;
   std::array<absl::Time, kServiceKindCount> spawn_times_;
+  std::array<LoadActivity, kServiceKindCount> activities_;  // as last read
 };
 
 }  // namespace phyllo

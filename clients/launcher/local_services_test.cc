@@ -113,6 +113,22 @@ TEST_F(LocalServicesTest, AServiceThatServesIsNotReportedAsLoadingAgain) {
   }
 }
 
+TEST_F(LocalServicesTest, ReportsHowFarAServiceHasCome) {
+  Script("transformer", "loading");
+  std::atomic<bool> cancelled{false};
+  options_.cancelled = &cancelled;
+  LoadActivity activity;
+  EXPECT_THAT(LocalServices::Start(options_,
+                                   [&](const LaunchProgress& progress) {
+                                     activity = progress.activities[2];
+                                     if (!activity.name.empty()) cancelled = true;
+                                   }),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(activity.name, "packing");
+  EXPECT_EQ(activity.done_bytes, 50);
+  EXPECT_EQ(activity.total_bytes, 100);
+}
+
 TEST_F(LocalServicesTest, ReturnsNotFoundWithoutModelFolder) {
   options_.model_folder = model_->path() + "/none";
   EXPECT_THAT(LocalServices::Start(options_),

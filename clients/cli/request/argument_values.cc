@@ -26,6 +26,12 @@ absl::Status ApplyServiceFlags(
   if (!texts.precision.empty()) {
     transformer.push_back(absl::StrCat("--precision=", texts.precision));
   }
+  if (!texts.packed_cache.empty()) {
+    for (const ServiceKind kind : {ServiceKind::kEmbedding, ServiceKind::kTransformer}) {
+      service_flags[static_cast<int>(kind)].push_back(
+          absl::StrCat("--packed_cache=", texts.packed_cache));
+    }
+  }
   for (const std::string& flag : texts.flags) {
     const std::pair<std::string, std::string> parts = absl::StrSplit(flag, absl::MaxSplits('.', 1));
     const auto kind = std::find_if(

@@ -23,6 +23,7 @@ using RequestSettingTexts = std::vector<std::pair<std::string, std::string>>;
 struct ServiceFlagTexts {
   std::string threads;
   std::string precision;
+  std::string packed_cache;        // auto, off or a folder
   std::vector<std::string> flags;  // each SERVICE.NAME=VALUE
 };
 

@@ -15,6 +15,15 @@ namespace {
 // To the beginning of the line, and erase it.
 constexpr absl::string_view kEraseLine = "\r\033[K";
 
+std::string DescribeLoading(absl::string_view service, const LoadActivity& activity,
+                            int64_t resident_bytes) {
+  if (activity.name.empty() || activity.total_bytes == 0)
+    return absl::StrCat(service, " ", FormatByteCount(resident_bytes));
+  return absl::StrFormat("%s %s %d %% of %s", service, activity.name,
+                         activity.done_bytes * 100 / activity.total_bytes,
+                         FormatByteCount(activity.total_bytes));
+}
+
 }  // namespace
 
 void ProgressLine::Show(absl::string_view text) {
@@ -39,7 +48,7 @@ std::string DescribeLaunch(absl::string_view model, const LaunchProgress& progre
         break;
       case LaunchState::kLoading:
         parts.push_back(
-            absl::StrCat(ServiceName(kind), " ", FormatByteCount(progress.resident_bytes[i])));
+            DescribeLoading(ServiceName(kind), progress.activities[i], progress.resident_bytes[i]));
         break;
       case LaunchState::kServing:
         parts.push_back(absl::StrCat(ServiceName(kind), " ready"));

@@ -32,7 +32,8 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-// "starting demo: tokenizer ready, embedding ready, transformer 1.2 GiB, gateway waits (3.1 s)".
+// "starting demo: tokenizer ready, embedding ready, transformer packing 43 % of 2.3 GiB, gateway
+// waits (3.1 s)"; a service that does not say what it does is shown with its memory.
 std::string DescribeLaunch(absl::string_view model, const LaunchProgress& progress);
 
 // "reading the prompt: 512 of 2048 tokens (25 %)".

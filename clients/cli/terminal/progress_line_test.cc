@@ -53,6 +53,18 @@ TEST_F(ProgressLineTest, DescribesEachServiceOfALaunch) {
             "(1.5 s)");
 }
 
+TEST_F(ProgressLineTest, DescribesHowFarAServiceHasCome) {
+  LaunchProgress progress = {};
+  progress.states.fill(LaunchState::kServing);
+  progress.states[1] = progress.states[2] = LaunchState::kLoading;
+  progress.activities[1] = {"digesting", 512 << 20, 1 << 30};
+  progress.activities[2] = {"packing", 0, 0};
+  progress.resident_bytes[2] = 3 << 20;
+  EXPECT_EQ(DescribeLaunch("demo", progress),
+            "starting demo: tokenizer ready, embedding digesting 50 % of 1.0 GiB, transformer 3.0 "
+            "MiB, gateway ready (0.0 s)");
+}
+
 TEST_F(ProgressLineTest, DescribesPrefill) {
   gateway::v1::PrefillProgress progress;
   progress.set_done_token_count(512);

@@ -4,6 +4,7 @@
 //   fail        writes two lines of log and exits with 3
 //   never       is never SERVING
 //   stubborn    ignores SIGTERM
+//   loading     says that half of its weights are packed, and is never SERVING
 #include <signal.h>
 #include <unistd.h>
 
@@ -64,7 +65,13 @@ int main(int argc, char** argv) {
   }
   if (script == "stubborn") signal(SIGTERM, SIG_IGN);
 
-  FakeHealth health(script != "never");
+  if (script == "loading") {
+    std::string line = "packing 50 100";
+    line.resize(95, ' ');
+    std::ofstream(flags["--progress_file"]) << line << "\n";
+  }
+
+  FakeHealth health(script != "never" && script != "loading");
   int port = 0;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(flags["--listen"], grpc::InsecureServerCredentials(), &port);
