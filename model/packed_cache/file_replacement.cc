@@ -67,8 +67,8 @@ absl::StatusOr<FileReplacement> FileReplacement::Begin(const std::string& path, 
   std::error_code error;
   std::filesystem::create_directories(FolderOf(path), error);
   if (error) {
-    return absl::ErrnoToStatus(error.value(),
-                               absl::StrCat("cannot make the folder ", FolderOf(path)));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot make the folder ", FolderOf(path), ": ", error.message()));
   }
   const std::string temporary = TemporaryPath(path);
   // Twice at most: a second writer that has just finished is no reason to give up.

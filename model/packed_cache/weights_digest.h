@@ -31,8 +31,8 @@ struct WeightsDigest {
 // the kernel's own (ctime as well as mtime, in nanoseconds): a program that changes a file's bytes
 // and sets mtime back is still noticed. Trusted is only that the file system keeps them; a disk
 // that returns other bytes than were written is found by `verify` alone. A file that is damaged or
-// of another version counts as absent. Several processes may do this at once. No errors but
-// CANCELLED's kind of the checkpoint's own; trouble with the file is in file_status.
+// of another version counts as absent. Several processes may do this at once.
+// Trouble with the file is no error, but in file_status.
 absl::StatusOr<WeightsDigest> FindWeightsDigest(const Checkpoint& checkpoint,
                                                 const WeightsDigestOptions& options);
 
