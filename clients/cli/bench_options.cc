@@ -109,6 +109,8 @@ absl::Status CommandParser::FinishModelBench(const RawOptions& raw, BenchOptions
   const ServiceFlagTexts& flags = raw.service_flags;
   if (!flags.flags.empty())
     return absl::InvalidArgumentError("bench: --flag is for services; use it with --serve");
+  if (!flags.packed_cache.empty())
+    return absl::InvalidArgumentError("bench: --packed-cache is for services; use it with --serve");
   if (!raw.settings.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("bench: --", raw.settings.front().first,
                                                    " is for a server: give --address or --serve"));

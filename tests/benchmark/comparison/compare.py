@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import sys
 
 import checkpoints
@@ -76,10 +77,11 @@ def prepare(options, peers, log):
         precisions.setdefault(row.model, set()).add(row.precision)
     for model, of_model in precisions.items():
         checkpoints.prepare(options.models, model, sorted(of_model), options, peers, log)
-    options.vocab_sizes = measure.vocab_sizes(options.models, precisions)
+    options.vocabularies = measure.read_vocabularies(options.models, precisions)
 
 
 def run(options, peers, phyllo, versions):
+    shutil.rmtree(options.out / "packed_cache", ignore_errors=True)  # The first start finds nothing.
     results, machine = measure.Results(), processes.Machine()
     settings = {"rounds": options.rounds, "threads": options.threads, "quick": options.quick, "versions": versions}
     one_round = measure.Round(options, phyllo, peers, results)
@@ -90,6 +92,7 @@ def run(options, peers, phyllo, versions):
             one_round.run(model, precision, rows)
             # After each step, so that an interrupted run has what was measured.
             write(options, results, machine.report(), settings)
+    shutil.rmtree(options.out / "packed_cache", ignore_errors=True)
     return results
 
 

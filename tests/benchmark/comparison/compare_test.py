@@ -168,14 +168,19 @@ class HttpLoadTest(unittest.TestCase):
     def test_counts_what_the_server_says(self):
         port = self.serve([b"HTTP/1.1 200 OK\r\n\r\n", b'data: {"content":"a","stop":false}\n\nda', b'ta: {"content":"b","stop":false}\n\n',
                            b'data: {"content":"","stop":true,"timings":{"predicted', b'_n":2}}\n\n'])
-        result = http_load.run_load(port, streams=2, requests=3, prompt_tokens=4, new_tokens=2, vocab_size=400)
+        result = http_load.run_load(port, streams=2, requests=3, prompt_tokens=4, new_tokens=2, vocabulary=http_load.Vocabulary(400, [130]))
         self.assertEqual(result["completed_count"], 3)
         self.assertGreater(result["time_to_first_token_ms"]["p50"], 0)
 
     def test_short_answer_is_an_error(self):
         port = self.serve([b'data: {"stop":false}\n\n', b'data: {"stop":true,"timings":{"predicted_n":1}}\n\n'])
         with self.assertRaisesRegex(RuntimeError, "1 of 2 tokens"):
-            http_load.run_load(port, 1, 1, 4, 2, 400)
+            http_load.run_load(port, 1, 1, 4, 2, http_load.Vocabulary(400, []))
+
+    def test_answer_without_a_token_in_time_is_an_error(self):
+        port = self.serve([b'data: {"stop":true,"timings":{"predicted_n":2}}\n\n'])
+        with self.assertRaisesRegex(RuntimeError, "no token before the end"):
+            http_load.run_load(port, 1, 1, 4, 2, http_load.Vocabulary(400, []))
 
     def test_percentile_is_the_nearest_rank(self):
         self.assertEqual([http_load.percentile(range(1, 201), percent) for percent in (50, 90, 99)], [100, 180, 198])

@@ -4,6 +4,7 @@ One thread reads all sockets and looks into what they bring as little as it can,
 that it shares with the server.
 """
 
+import dataclasses
 import json
 import random
 import re
@@ -13,6 +14,12 @@ import time
 
 _EVENT = b"data: "
 _LAST = b'"stop":true'
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    size: int
+    partial_ids: list  # tokens that are no whole character
 
 
 class _Stream:
@@ -45,10 +52,10 @@ class _Stream:
         return False
 
 
-def make_body(seed, prompt_tokens, new_tokens, vocab_size):
+def make_body(seed, prompt_tokens, new_tokens, vocabulary):
     numbers = random.Random(seed)
     return json.dumps({
-        "prompt": [numbers.randrange(300, vocab_size) for _ in range(prompt_tokens)],
+        "prompt": [numbers.randrange(300, vocabulary.size) for _ in range(prompt_tokens)],
         "n_predict": new_tokens,
         "stream": True,
         "ignore_eos": True,
@@ -56,6 +63,8 @@ def make_body(seed, prompt_tokens, new_tokens, vocab_size):
         "temperature": 0,
         "top_k": 1,
         "samplers": ["top_k"],
+        # Of such tokens the server sends nothing until they make a character, which random weights never may.
+        "logit_bias": [[token_id, False] for token_id in vocabulary.partial_ids],
     }).encode()
 
 
@@ -72,13 +81,15 @@ def summarize(streams, seconds):
         "completed_count": len(streams),
         "output_tokens_per_second": sum(stream.tokens for stream in streams) / seconds,
         "time_to_first_token_ms": {"p50": percentile(first, 50), "p99": percentile(first, 99)},
+        "time_per_output_token_ms": {
+            "p50": percentile([1000 * (stream.times[-1] - stream.times[0]) / (stream.tokens - 1) for stream in streams if stream.tokens > 1], 50)},
         "inter_token_latency_ms": {"p50": percentile(gaps, 50), "p99": percentile(gaps, 99)},
     }
 
 
-def run_load(port, streams, requests, prompt_tokens, new_tokens, vocab_size):
+def run_load(port, streams, requests, prompt_tokens, new_tokens, vocabulary):
     """Keeps `streams` requests under way until `requests` are answered."""
-    bodies = [make_body(seed, prompt_tokens, new_tokens, vocab_size) for seed in range(requests)]
+    bodies = [make_body(seed, prompt_tokens, new_tokens, vocabulary) for seed in range(requests)]
     bodies.reverse()
     ended = []
     begin = time.perf_counter()
@@ -103,6 +114,8 @@ def run_load(port, streams, requests, prompt_tokens, new_tokens, vocab_size):
     short = [stream.tokens for stream in ended if stream.tokens < new_tokens]
     if short:
         raise RuntimeError(f"llama-server gave {short[0]} of {new_tokens} tokens in {len(short)} of {requests} answers")
+    if not all(stream.times for stream in ended):
+        raise RuntimeError("llama-server sent no token before the end of an answer")
     return summarize(ended, seconds)
 
 

@@ -1,9 +1,11 @@
 """One round: every program once for each model and precision that a row asks for, one after the other."""
 
 import json
+import time
 
 import checkpoints
-import processes
+import http_load
+import random_tokenizer
 
 # Of a decode measured for itself, as llama-bench -n.
 _STEPS = {"qwen25-0.5b": 32, "llama32-1b": 16, "minimind2-small": 128}
@@ -53,7 +55,7 @@ class Round:
         print(f"  {model.name} {precision} {method.__name__.strip('_')}", flush=True)
         try:
             method(model, precision, by_kind)
-        except (processes.ProgramError, OSError, RuntimeError, ValueError, KeyError) as error:
+        except Exception as error:  # Whatever it is: the other programs are measured all the same.
             self._results.errors.append(f"{model.name} {precision} {method.__name__.strip('_')}: {type(error).__name__}: {error}")
             print(f"    FAILED: {error}", flush=True)
 
@@ -88,7 +90,8 @@ class Round:
         self._add_steps(by_kind, "transformers", "rate", {"prefill": values["prefill"], "decode1": values["decode"]})
 
     def _phyllo_server(self, model, precision, by_kind):
-        with self._phyllo.start_server(self._options.models, model, precision) as server:
+        arguments = (self._options.models, model, precision, self._options.out / "packed_cache" / f"{model.name}-{precision}")
+        with self._phyllo.start_server(*arguments) as server:
             for row in by_kind.get("start", []):
                 self._results.add(row, "phyllo", "start", server.start_seconds)
             if by_kind.keys() & {"prefill", "decode1"}:
@@ -98,21 +101,26 @@ class Round:
                     "decode1": 1000 / report["time_per_output_token_ms"]["p50"]})
             if "decode32" in by_kind:
                 report = server.load(32, 32, _BATCH_PROMPT, _BATCH_NEW_TOKENS)
-                self._add_steps(by_kind, "phyllo", "gateway", {"decode32": 32000 / report["inter_token_latency_ms"]["p50"]})
+                self._add_steps(by_kind, "phyllo", "gateway", {"decode32": 32000 / report["time_per_output_token_ms"]["p50"]})
             self._serving(by_kind, "phyllo", server.load, model)
             for row in by_kind.get("start", []):
                 self._add_memory(row, "phyllo", server.memory())
+            if "start" in by_kind:
+                _wait_until_written(arguments[-1])
+        for row in by_kind.get("start", []):
+            with self._phyllo.start_server(*arguments) as server:
+                self._results.add(row, "phyllo", "start", server.start_seconds)
 
     def _llama_server(self, model, precision, by_kind):
         def load(*arguments):
-            return server.load(self._options.vocab_sizes[model.name], *arguments)
+            return server.load(self._options.vocabularies[model.name], *arguments)
 
         with self._peers.start_server(self._options.models, model, precision) as server:
             for row in by_kind.get("start", []):
                 self._results.add(row, "llama.cpp", "start", server.start_seconds)
             if "decode32" in by_kind:
                 report = load(32, 32, _BATCH_PROMPT, _BATCH_NEW_TOKENS)
-                self._add_steps(by_kind, "llama.cpp", "rate", {"decode32": 32000 / report["inter_token_latency_ms"]["p50"]})
+                self._add_steps(by_kind, "llama.cpp", "rate", {"decode32": 32000 / report["time_per_output_token_ms"]["p50"]})
             self._serving(by_kind, "llama.cpp", load, model)
             for row in by_kind.get("start", []):
                 self._add_memory(row, "llama.cpp", server.memory())
@@ -131,7 +139,23 @@ class Round:
             self._results.add(row, program, measure, value)
 
 
-def vocab_sizes(models, chosen):
-    """{name: vocab_size} of the checkpoints."""
-    return {model.name: json.loads((checkpoints.folder_of(models, model) / "config.json").read_text(encoding="utf-8"))["vocab_size"]
-            for model in chosen}
+def _wait_until_written(cache, timeout=180):
+    """Until the service that is ready has kept its packed weights, which it writes in the background, to another name first."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        names = [path.name for path in cache.rglob("*") if path.is_file()]
+        if names and not any(name.endswith(".tmp") for name in names):
+            return
+        if not names and time.monotonic() > deadline - timeout + 5:
+            return  # It keeps nothing.
+        time.sleep(0.1)
+
+
+def read_vocabularies(models, chosen):
+    """{name: Vocabulary} of the checkpoints."""
+    vocabularies = {}
+    for model in chosen:
+        vocab = json.loads((checkpoints.folder_of(models, model) / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+        partial = [vocab[character] for character in random_tokenizer.byte_characters()[0x80:]]
+        vocabularies[model.name] = http_load.Vocabulary(len(vocab), partial)
+    return vocabularies

@@ -55,7 +55,7 @@ class Peers:
             processes.run(self.llama("llama-bench", "--list-devices"), self._log, 60)
             versions["llama.cpp"] = self._llama_version()
         if self.has_transformers:
-            code = "import torch, transformers; print('torch', torch.__version__, 'transformers', transformers.__version__)"
+            code = "import torch, transformers; print(transformers.__version__, 'with torch', torch.__version__)"
             versions["transformers"] = processes.run([*self._prefix, self._python, "-c", code], self._log, 120).strip()
         return versions
 
@@ -66,7 +66,7 @@ class Peers:
             log.write(mark + "\n")
         processes.run(self.llama("llama-server", "--version"), self._log, 60)
         text = pathlib.Path(self._log).read_text(encoding="utf-8", errors="replace").split(mark)[-1]
-        return next((line.strip() for line in text.splitlines() if line.startswith("version")), "unknown")
+        return next((line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("version:")), "unknown")
 
     def llama_bench(self, models, model, precision, new_tokens, prefill=True, tuned=False):
         """{"prefill": tokens a second, "decode": ...}. Tuned: weights in huge pages instead of a mapped file."""
@@ -118,8 +118,8 @@ class LlamaServer:
         self.__exit__()
         raise processes.ProgramError(f"llama-server was not ready after {_START_TIMEOUT} s")
 
-    def load(self, model_vocab_size, streams, requests, prompt_tokens, new_tokens):
-        return http_load.run_load(self.port, streams, requests, prompt_tokens, new_tokens, model_vocab_size)
+    def load(self, vocabulary, streams, requests, prompt_tokens, new_tokens):
+        return http_load.run_load(self.port, streams, requests, prompt_tokens, new_tokens, vocabulary)
 
     def memory(self):
         return (*processes.memory([self._process.pid]), processes.peak_memory([self._process.pid]))

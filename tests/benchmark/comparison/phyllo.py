@@ -16,7 +16,7 @@ class Phyllo:
         self._log = log
 
     def version(self):
-        return processes.run([self._program, "--version"], self._log, 60).strip()
+        return processes.run([self._program, "--version"], self._log, 60).split()[-1]
 
     def bench(self, models, model, precision, prompt, new_tokens, batches):
         """What the model does in one process: {"prefill": (tokens a second, of the bound), "decode1": ..., "decode32": ...}."""
@@ -31,19 +31,20 @@ class Phyllo:
             measured[name] = (rate, test["bound_tokens_per_second"]["median"])
         return measured
 
-    def start_server(self, models, model, precision):
-        return PhylloServer(self._program, checkpoints.folder_of(models, model), precision, self._threads, self._log)
+    def start_server(self, models, model, precision, cache):
+        """`cache`: the folder of packed weights; what an earlier start left there makes this one faster."""
+        return PhylloServer(self._program, checkpoints.folder_of(models, model),
+                            ["--precision", precision, "--threads", str(self._threads), "--packed-cache", str(cache)], self._log)
 
 
 class PhylloServer:
     """`phyllo up`: all four services. Use with `with`."""
 
-    def __init__(self, program, folder, precision, threads, log):
+    def __init__(self, program, folder, flags, log):
         self._program = program
         self._log = log
         begin = time.perf_counter()
-        self._process = processes.start([program, "up", str(folder), "--address", "127.0.0.1:0", "--precision", precision,
-                                         "--threads", str(threads), "--json"], log)
+        self._process = processes.start([program, "up", str(folder), "--address", "127.0.0.1:0", "--json", *flags], log)
         line = self._process.stdout.readline()
         self.start_seconds = time.perf_counter() - begin
         try:

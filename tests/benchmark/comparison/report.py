@@ -90,7 +90,7 @@ def serving_table(rows, results):
 
 
 def start_table(rows, results):
-    header = ["model, precision", "Phyllo ready after, s: first start / later", "llama-server", "Phyllo, MB resident / proportional / peak",
+    header = ["model, precision", "Phyllo ready after, s: first start / later ones", "llama-server, likewise", "Phyllo, MB resident / proportional / peak",
               "llama-server"]
     lines = []
     for row in rows:
