@@ -14,7 +14,7 @@
 namespace phyllo {
 
 // How far a load is.
-struct LoadProgress {
+struct LoadRunProgress {
   int64_t ended_count = 0;
   int64_t failed_count = 0;
   int64_t running_count = 0;
@@ -23,9 +23,10 @@ struct LoadProgress {
 };
 
 struct LoadRun {
-  std::string address;                                // of a gateway
-  const std::atomic<bool>* interrupted = nullptr;     // cancels what is under way; may be null
-  std::function<void(const LoadProgress&)> observer;  // called a few times a second; may be empty
+  std::string address;                             // of a gateway
+  const std::atomic<bool>* interrupted = nullptr;  // cancels what is under way; may be null
+  std::function<void(const LoadRunProgress&)>
+      observer;  // called a few times a second; may be empty
 };
 
 // Sends the requests of `workload` over one connection and returns when the last has ended; blocks.

@@ -57,7 +57,7 @@ absl::StatusOr<Workload> MakeWorkload(const LoadOptions& options,
                           std::move(text_ids));
 }
 
-std::string DescribeProgress(const LoadProgress& progress) {
+std::string DescribeProgress(const LoadRunProgress& progress) {
   return absl::StrFormat("%d ended, %d failed, %d running, %.1f new tokens a second (%.1f s)",
                          progress.ended_count, progress.failed_count, progress.running_count,
                          progress.seconds > 0 ? progress.output_token_count / progress.seconds : 0,
@@ -90,7 +90,7 @@ int BenchServer(const BenchOptions& options, Terminal& terminal, Interrupts& int
     ProgressLine line(terminal);
     LoadRun run = {.address = session->address(),
                    .interrupted = interrupts.interrupted_flag(),
-                   .observer = [&line](const LoadProgress& progress) {
+                   .observer = [&line](const LoadRunProgress& progress) {
                      line.Show(DescribeProgress(progress));
                    }};
     result = RunLoad(options.load, *workload, run);
