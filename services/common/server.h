@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "services/common/message_limits.h"
 #include "services/common/metrics.h"
 
 namespace grpc {
@@ -29,6 +30,8 @@ struct ServerOptions {
   // Threads that run handlers, all methods together; a call beyond them gets RESOURCE_EXHAUSTED. A
   // streaming call holds its thread.
   int max_handler_threads = 512;
+  // Largest message that a client may send.
+  int max_receive_message_bytes = kMaxMessageBytes;
   // Bytes that gRPC may hold for messages in flight before it slows readers down.
   int64_t max_transport_bytes = int64_t{512} << 20;
 };

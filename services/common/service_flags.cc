@@ -1,5 +1,6 @@
 #include "services/common/service_flags.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 
@@ -36,6 +37,9 @@ ABSL_FLAG(int, max_handler_threads, 512,
           "Most calls handled at once; a streaming call counts for as long as it lasts. Range [4, "
           "65536]");
 
+ABSL_FLAG(int64_t, max_transport_bytes, int64_t{512} << 20,
+          "Bytes that gRPC may hold for messages in flight. Range [2^20, 2^40]");
+
 namespace phyllo {
 namespace {
 
@@ -69,6 +73,11 @@ ServiceProcessOptions ParseServiceFlags(absl::string_view service,
     ExitWithUsageError(absl::StrCat("--max_handler_threads is ", max_handler_threads,
                                     "; it must be in [4, 65536]."));
   }
+  const int64_t max_transport_bytes = absl::GetFlag(FLAGS_max_transport_bytes);
+  if (max_transport_bytes < int64_t{1} << 20 || max_transport_bytes > int64_t{1} << 40) {
+    ExitWithUsageError(absl::StrCat("--max_transport_bytes is ", max_transport_bytes,
+                                    "; it must be in [2^20, 2^40]."));
+  }
 
   ServiceProcessOptions options;
   options.logger = {std::string(service), *level, *format};
@@ -76,6 +85,7 @@ ServiceProcessOptions ParseServiceFlags(absl::string_view service,
   if (options.server.listen_addresses.empty())
     options.server.listen_addresses = {std::string(default_address)};
   options.server.max_handler_threads = max_handler_threads;
+  options.server.max_transport_bytes = max_transport_bytes;
   options.metrics_address = absl::GetFlag(FLAGS_metrics_address);
   options.port_file = absl::GetFlag(FLAGS_port_file);
   options.progress_file = absl::GetFlag(FLAGS_progress_file);

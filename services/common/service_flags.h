@@ -12,10 +12,10 @@
 namespace phyllo {
 
 // Parses argv (--listen, --metrics_address, --port_file, --progress_file, --log_level,
-// --log_format, --drain_grace, --drain_timeout, --max_handler_threads, and what main itself
-// defines), prints help and exits on --help, and exits with 2 and a sentence on standard error if a
-// value cannot be read or a positional argument is left over. `usage` is the text that --help
-// begins with.
+// --log_format, --drain_grace, --drain_timeout, --max_handler_threads, --max_transport_bytes, and
+// what main itself defines), prints help and exits on --help, and exits with 2 and a sentence on
+// standard error if a value cannot be read or a positional argument is left over. `usage` is the
+// text that --help begins with.
 ServiceProcessOptions ParseServiceFlags(absl::string_view service,
                                         absl::string_view default_address, absl::string_view usage,
                                         int argc, char** argv);

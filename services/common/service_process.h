@@ -63,6 +63,8 @@ class ServiceProcess {
   Logger& logger() { return logger_; }
   MetricRegistry& metrics() { return metrics_; }
   LoadProgress& load_progress() { return load_progress_; }
+  // What Run starts the server with; may be changed before.
+  ServerOptions& server_options() { return options_.server; }
 
   // Serves until SIGTERM or SIGINT, drains, and returns main's exit code: 0 after an orderly stop,
   // 1 if it could not start.
@@ -75,7 +77,7 @@ class ServiceProcess {
   absl::Status Announce(const Server& server, const std::string& metrics_address);
 
   TerminationSignals signals_;
-  const ServiceProcessOptions options_;
+  ServiceProcessOptions options_;
   Logger logger_;
   MetricRegistry metrics_;
   LoadProgress load_progress_;

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "model/base/host_resources.h"
+#include "model/base/memory_budget.h"
 #include "model/base/status_macros.h"
 #include "model/packed_cache/packed_image_writer.h"
 #include "model/transformer/instruction_set.h"
@@ -25,12 +26,14 @@
 #include "services/common/service_process.h"
 #include "services/transformer/draft_model/draft_model.h"
 #include "services/transformer/engine/engine.h"
+#include "services/transformer/engine/scheduling/measure_step_cost.h"
 #include "services/transformer/engine/speculation/speculation_options.h"
-#include "services/transformer/engine_metrics.h"
 #include "services/transformer/local_step_model.h"
+#include "services/transformer/memory/memory_needs.h"
 #include "services/transformer/model_info.h"
+#include "services/transformer/monitoring/engine_metrics.h"
+#include "services/transformer/monitoring/step_watchdog.h"
 #include "services/transformer/news_dispatcher.h"
-#include "services/transformer/step_watchdog.h"
 #include "services/transformer/transformer_service.h"
 #include "services/transformer/weights/model_cache.h"
 
@@ -56,11 +59,15 @@ ABSL_FLAG(bool, verify_weights, false,
 ABSL_FLAG(int, threads, 0,
           "Threads that compute. 0: physical cores within the CPU set and quota. Range [0, 1024]");
 ABSL_FLAG(bool, pin_threads, false, "Pins the threads that compute to CPUs");
-ABSL_FLAG(int64_t, max_batch_tokens, 256,
+ABSL_FLAG(int64_t, max_batch_tokens, 320,
           "Rows of one step: prompt tokens and one for every running sequence. Range [1, 65536]");
-ABSL_FLAG(int64_t, max_prefill_tokens, 128,
-          "Prompt tokens of one step; smaller lets running sequences wait less, larger reads "
-          "prompts faster. Range [1, max_batch_tokens]");
+ABSL_FLAG(int64_t, max_prefill_tokens, 256,
+          "Most prompt tokens of one step; while others generate, max_step_stretch allows fewer. "
+          "Range [1, max_batch_tokens]");
+ABSL_FLAG(double, max_step_stretch, 2.5,
+          "How many times as long as without prompt tokens a step may take: what those who "
+          "generate wait for when prompts arrive. 16 prompt tokens may always join. Range [1, "
+          "1000]");
 ABSL_FLAG(int64_t, max_sequences, 64, "Sequences in the batch. Range [1, max_batch_tokens]");
 ABSL_FLAG(int64_t, max_queue_sequences, 1024,
           "Sequences that may wait; more get RESOURCE_EXHAUSTED. At least 0");
@@ -72,6 +79,12 @@ ABSL_FLAG(int64_t, page_size, 64,
           "Tokens of a page of the KV cache: a multiple of 16. Range [16, 128]");
 ABSL_FLAG(int64_t, kv_cache_bytes, 0,
           "Size of the KV cache. 0: half of the memory that is available beside the weights");
+ABSL_FLAG(int64_t, memory_bytes, 0,
+          "Memory that the process may use, all in all. 0: what the cgroup and the machine have "
+          "available. The start fails if the other limits could lead beyond it");
+ABSL_FLAG(int64_t, max_request_bytes, 0,
+          "Memory of all requests and streams, waiting ones included, and of answers that are not "
+          "read yet; more get RESOURCE_EXHAUSTED. 0: a 16th of the memory, from 64 MiB to 1 GiB");
 ABSL_FLAG(
     bool, prefix_cache, true,
     "Keeps keys and values of past tokens, as long as their memory is not needed, for requests "
@@ -145,6 +158,10 @@ absl::StatusOr<LocalStepModelOptions> ReadModelOptions(ServiceProcess& process) 
   PHYLLO_RETURN_IF_ERROR(CheckRange("max_sequence_length", absl::GetFlag(FLAGS_max_sequence_length),
                                     0, int64_t{1} << 31));
   PHYLLO_RETURN_IF_ERROR(CheckRange("threads", absl::GetFlag(FLAGS_threads), 0, 1024));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckRange("memory_bytes", absl::GetFlag(FLAGS_memory_bytes), 0, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckRange("max_request_bytes", absl::GetFlag(FLAGS_max_request_bytes), 0, kUnlimited));
   options.page_size = absl::GetFlag(FLAGS_page_size);
   PHYLLO_RETURN_IF_ERROR(CheckRange("page_size", options.page_size, 16, 128));
   PHYLLO_RETURN_IF_ERROR(
@@ -180,13 +197,26 @@ absl::StatusOr<SpeculationOptions> ReadSpeculationOptions() {
   return options;
 }
 
+int64_t MemoryLimit(const LocalStepModelOptions& options) {
+  const int64_t flag = absl::GetFlag(FLAGS_memory_bytes);
+  return flag > 0 ? flag : options.memory_bytes;
+}
+
+int64_t MaxRequestBytes(int64_t memory_limit) {
+  const int64_t flag = absl::GetFlag(FLAGS_max_request_bytes);
+  return flag > 0 ? flag
+                  : std::clamp<int64_t>(memory_limit / 16, int64_t{64} << 20, int64_t{1} << 30);
+}
+
 EngineOptions ReadEngineOptions(const LocalStepModel& model, SpeculationOptions speculation,
-                                EngineObserver& observer) {
+                                EngineObserver& observer, MemoryBudget& request_memory) {
   return {.max_prefill_rows = absl::GetFlag(FLAGS_max_prefill_tokens),
+          .max_step_stretch = absl::GetFlag(FLAGS_max_step_stretch),
           .max_sequences = absl::GetFlag(FLAGS_max_sequences),
           .max_waiting_sequences = absl::GetFlag(FLAGS_max_queue_sequences),
           .max_waiting_tokens = absl::GetFlag(FLAGS_max_queue_tokens),
           .max_unread_entries = absl::GetFlag(FLAGS_max_unread_entries),
+          .request_memory = &request_memory,
           .max_rows_wait = absl::GetFlag(FLAGS_max_rows_wait),
           .max_sequence_length = IfPositive(absl::GetFlag(FLAGS_max_sequence_length)),
           .eos_token_ids = EosTokenIds(model),
@@ -235,13 +265,41 @@ std::string ReportImplementations(const LocalStepModel& model, ServiceProcess& p
   return absl::StrJoin(texts, ", ");
 }
 
+// What the process may come to use, and how large a message it has to take; checked against
+// `memory_limit`.
+absl::Status LimitMemory(const LocalStepModel& model, const DraftModel& draft,
+                         const EngineOptions& options, int64_t memory_limit,
+                         ServiceProcess& process) {
+  MemoryNeeds needs =
+      NeedsOf(model, options,
+              {.loaded_bytes = ReadAnonymousBytes(),
+               .kv_bytes_per_token = model.kv_bytes_per_token(),
+               .max_request_bytes = options.request_memory->limit_bytes(),
+               .max_transport_bytes = process.server_options().max_transport_bytes,
+               .reading_threads = 2 + static_cast<int64_t>(std::thread::hardware_concurrency())});
+  if (draft.model != nullptr)
+    needs.kv_cache += KvCacheBytes(*draft.model, draft.model->kv_bytes_per_token());
+  process.logger().Info("memory", {{"limit_bytes", memory_limit},
+                                   {"most_bytes", needs.total()},
+                                   {"loaded_bytes", needs.loaded},
+                                   {"kv_cache_bytes", needs.kv_cache},
+                                   {"max_request_bytes", needs.requests}});
+  process.server_options().max_receive_message_bytes =
+      static_cast<int>(MaxRequestMessageBytes(model.sizes(), options));
+  return CheckMemoryNeeds(needs, memory_limit);
+}
+
 absl::Status Serve(ServiceProcess& process, int& exit_code) {
   const absl::Time start = MonotonicNow();
   PHYLLO_ASSIGN_OR_RETURN(LocalStepModelOptions options, ReadModelOptions(process));
+  PHYLLO_ASSIGN_OR_RETURN(SpeculationOptions speculation, ReadSpeculationOptions());
+  const int64_t memory_limit = MemoryLimit(options);
+  MemoryBudget request_memory("max_request_bytes", MaxRequestBytes(memory_limit));
+  options.memory_bytes =
+      memory_limit - request_memory.limit_bytes() - process.server_options().max_transport_bytes;
   std::optional<LocalStepModelOptions> draft_options;
   if (const std::string folder = absl::GetFlag(FLAGS_draft_model); !folder.empty())
     draft_options = SplitOffDraftModel(folder, options);
-  PHYLLO_ASSIGN_OR_RETURN(SpeculationOptions speculation, ReadSpeculationOptions());
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalStepModel> model,
                           LocalStepModel::Load(options));
   PHYLLO_ASSIGN_OR_RETURN(common::v1::ServerInfo server_info,
@@ -255,10 +313,16 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
                                  .load_time = MonotonicNow() - start};
   ReportWeights(model->cache(), weights, process.metrics(), process.logger());
   EngineMetrics metrics(process.metrics());
-  PHYLLO_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Engine> engine,
-      Engine::Create(*model, ReadEngineOptions(*model, std::move(speculation), metrics)));
-  metrics.AddGauges(*engine);
+  EngineOptions engine_options =
+      ReadEngineOptions(*model, std::move(speculation), metrics, request_memory);
+  PHYLLO_ASSIGN_OR_RETURN(engine_options.step_cost, MeasureStepCost(*model, {.now = MonotonicNow}));
+  engine_options.speculation.step_cost = [cost = *engine_options.step_cost](int64_t rows) {
+    return cost.Seconds({.row_count = rows, .logits_row_count = rows});
+  };
+  PHYLLO_RETURN_IF_ERROR(LimitMemory(*model, draft, engine_options, memory_limit, process));
+  PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                          Engine::Create(*model, std::move(engine_options)));
+  metrics.AddGauges(*engine, request_memory);
   process.logger().Info("model ready",
                         {{"precision", server_info.precision()},
                          {"implementations", ReportImplementations(*model, process)},
@@ -269,8 +333,11 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
 
   const ServerIdentity identity(std::move(server_info));
   NewsDispatcher dispatcher;
-  TransformerServiceImpl service({*engine, dispatcher, model->sizes().hidden_size}, identity,
-                                 DescribeModel(*model, engine->limits()));
+  TransformerServiceImpl service({.engine = *engine,
+                                  .dispatcher = dispatcher,
+                                  .hidden_size = model->sizes().hidden_size,
+                                  .request_memory = &request_memory},
+                                 identity, DescribeModel(*model, engine->limits()));
   std::thread steps([&engine] { engine->Run(); });
   std::unique_ptr<StepWatchdog> watchdog;
   std::unique_ptr<PackedImageWriter> writer;

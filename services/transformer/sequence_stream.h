@@ -18,9 +18,11 @@
 #include "absl/time/time.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "model/base/memory_budget.h"
 #include "model/base/status_macros.h"
 #include "services/common/status_bridge.h"
 #include "services/transformer/engine/engine.h"
+#include "services/transformer/memory/memory_needs.h"
 #include "services/transformer/news_dispatcher.h"
 #include "services/transformer/sequence_session.h"
 #include "services/transformer/wire/request_conversion.h"
@@ -33,6 +35,7 @@ struct StreamBackend {
   NewsDispatcher& dispatcher;
   int64_t hidden_size = 0;
   absl::Duration retry_delay = absl::Seconds(1);  // hint for those whom the queue refuses
+  MemoryBudget* request_memory = nullptr;         // as in EngineOptions
 };
 
 // Reads start and hidden states, writes news, ends with one status. `Conversation` is
@@ -53,7 +56,12 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
   static SequenceStream* Open(const StreamBackend& backend, grpc::CallbackServerContext* context) {
     const auto stream = std::shared_ptr<SequenceStream>(new SequenceStream(backend, context));
     stream->self_ = stream;
-    stream->StartRead(&stream->request_);
+    if (absl::Status status = stream->memory_.Grow(kStreamBytes); status.ok()) {
+      stream->StartRead(&stream->request_);
+    } else {
+      stream->session_.Fail(WithRetryDelay(std::move(status), backend.retry_delay));
+      stream->Pump();
+    }
     return stream.get();
   }
 
@@ -61,6 +69,7 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
 
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::Status status = ok ? HandleRequest() : session_.EndRequests();
+    request_ = Request();  // gives the memory of its lists and rows back
     if (!status.ok()) {
       session_.Fail(context_->IsCancelled() ? absl::CancelledError("the client cancelled")
                                             : std::move(status));
@@ -74,6 +83,7 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
     {
       absl::MutexLock lock(&mutex_);
       writing_ = false;
+      response_ = Response();
       if (!ok) pending_.clear();  // the client is gone; OnCancel says so
     }
     Pump();
@@ -92,6 +102,8 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
   SequenceStream(const StreamBackend& backend, grpc::CallbackServerContext* context)
       : backend_(backend),
         context_(context),
+        memory_(backend.request_memory != nullptr ? MemoryReservation(*backend.request_memory)
+                                                  : MemoryReservation()),
         session_(backend.engine, backend.hidden_size, backend.retry_delay) {}
 
   absl::Status HandleRequest() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -131,6 +143,7 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
       if (writing_ || finished_) return;
       if (pending_.empty() && !final_status_) {
         SessionNews session = session_.Take();
+        pending_memory_ = std::move(session.news.memory);
         conversation_.Append(std::move(session.news), pending_);
         final_status_ = std::move(session.final_status);
       }
@@ -152,7 +165,8 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
   const StreamBackend backend_;
   grpc::CallbackServerContext* const context_;
   std::shared_ptr<SequenceStream>
-      self_;  // shared with the dispatcher while it calls; reset by OnDone
+      self_;                  // shared with the dispatcher while it calls; reset by OnDone
+  MemoryReservation memory_;  // of the stream beside its request
   SequenceSession session_;
   Request request_;                           // gRPC's while a read is under way, else the reader's
   Response response_;                         // gRPC's while writing_
@@ -161,6 +175,7 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
   absl::Mutex mutex_;
   Conversation conversation_ ABSL_GUARDED_BY(mutex_);
   std::deque<Response> pending_ ABSL_GUARDED_BY(mutex_);
+  MemoryReservation pending_memory_ ABSL_GUARDED_BY(mutex_);  // of pending_ and response_
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };

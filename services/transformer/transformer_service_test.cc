@@ -17,9 +17,11 @@
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "model/base/memory_budget.h"
 #include "model/base/status_matchers.h"
 #include "services/common/status_bridge.h"
 #include "services/transformer/engine/testing/fake_step_model.h"
+#include "services/transformer/memory/memory_needs.h"
 
 namespace phyllo {
 namespace {
@@ -60,10 +62,16 @@ GenerateRequest Start(const std::vector<int32_t>& prompt, int32_t max_new_tokens
 class TransformerServiceTest : public ::testing::Test {
  protected:
   TransformerServiceTest() {
-    EngineOptions options = {
-        .max_prefill_rows = 4, .max_sequences = 8, .max_waiting_sequences = 100, .now = absl::Now};
+    EngineOptions options = {.max_prefill_rows = 4,
+                             .max_sequences = 8,
+                             .max_waiting_sequences = 100,
+                             .request_memory = &request_memory_,
+                             .now = absl::Now};
     engine_ = *Engine::Create(model_, options);
-    const StreamBackend backend = {*engine_, dispatcher_, /*hidden_size=*/2};
+    const StreamBackend backend = {.engine = *engine_,
+                                   .dispatcher = dispatcher_,
+                                   .hidden_size = 2,
+                                   .request_memory = &request_memory_};
     transformer::v1::GetInfoResponse info;
     info.set_max_sequence_length(400);
     service_ = std::make_unique<TransformerServiceImpl>(backend, identity_, info);
@@ -156,6 +164,7 @@ class TransformerServiceTest : public ::testing::Test {
     return finished;
   }
 
+  MemoryBudget request_memory_{"max_request_bytes", int64_t{16} << 20};
   FakeStepModel model_{100, 4};
   NewsDispatcher dispatcher_;
   std::unique_ptr<Engine> engine_;
@@ -367,6 +376,24 @@ TEST_F(TransformerServiceTest, EncodesEveryTokenWithPoolingNone) {
   const std::vector<float> values = Values(finished.output());
   EXPECT_EQ(std::vector<float>(values.end() - 2, values.end()),
             FakeStepModel::FinalHiddenState(kPrompt));
+}
+
+TEST_F(TransformerServiceTest, RefusesStreamsBeyondTheirMemoryWithARetryDelay) {
+  const std::vector<int32_t> prompt(100, 1);
+  MemoryReservation taken(request_memory_);
+  PHYLLO_ASSERT_OK(taken.Grow(request_memory_.limit_bytes() - kStreamBytes));
+  // The stream has room, but not its request.
+  Outcome outcome = Generate(Start(prompt, 1), prompt);
+  EXPECT_THAT(outcome.status,
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_request_bytes")));
+  EXPECT_TRUE(GetRetryDelay(outcome.status).has_value());
+  PHYLLO_ASSERT_OK(taken.Grow(1));
+  outcome = Generate(Start(prompt, 1), prompt);
+  EXPECT_THAT(outcome.status,
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_request_bytes")));
+  EXPECT_TRUE(GetRetryDelay(outcome.status).has_value());
+  taken.Clear();
+  PHYLLO_EXPECT_OK(Generate(Start(prompt, 1), prompt).status);
 }
 
 TEST_F(TransformerServiceTest, RefusesAnEncodingWithoutIds) {

@@ -2,6 +2,8 @@
 #ifndef PHYLLO_TESTS_INTEGRATION_RUNNING_SERVICES_H_
 #define PHYLLO_TESTS_INTEGRATION_RUNNING_SERVICES_H_
 
+#include <sys/types.h>
+
 #include <array>
 #include <memory>
 #include <string>
@@ -35,7 +37,9 @@ class RunningServices {
       const ServiceFlags& flags = {}, const std::string& model_folder = "");
 
   gateway::v1::GatewayService::Stub& stub() { return *stub_; }
-  const std::string& gateway_address() const { return services_->address(ServiceKind::kGateway); }
+  const std::string& gateway_address() const { return address(ServiceKind::kGateway); }
+  const std::string& address(ServiceKind kind) const { return services_->address(kind); }
+  pid_t pid(ServiceKind kind) const { return services_->pid(kind); }
 
   Answer Generate(const gateway::v1::GenerateRequest& request,
                   absl::Duration timeout = absl::Minutes(2));

@@ -12,29 +12,30 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
+#include "services/transformer/engine/admission/request_bytes.h"
 #include "services/transformer/engine/encoding/sequence_encoding.h"
 
 namespace phyllo {
-namespace {
-
-absl::Status QueueIsFull(absl::string_view limit, int64_t value) {
-  return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", limit, " is ", value));
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(StepModel& model, EngineOptions options) {
   PHYLLO_RETURN_IF_ERROR(ValidateEngineOptions(options, model.sizes()));
   PHYLLO_ASSIGN_OR_RETURN(SequenceLimits limits, LimitsOf(model, options));
-  return std::unique_ptr<Engine>(new Engine(model, std::move(options), std::move(limits)));
+  std::optional<StepCost> cost;
+  if (options.step_cost) {
+    PHYLLO_ASSIGN_OR_RETURN(cost, StepCost::Create(*options.step_cost));
+  }
+  return std::unique_ptr<Engine>(
+      new Engine(model, std::move(options), std::move(limits), std::move(cost)));
 }
 
-Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
+Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits,
+               std::optional<StepCost> step_cost)
     : model_(model),
       options_(std::move(options)),
       limits_(std::move(limits)),
+      waiting_bounds_(options_.max_waiting_sequences, options_.max_waiting_tokens),
+      prefill_budget_(std::move(step_cost), {.max_step_stretch = options_.max_step_stretch,
+                                             .max_rows = options_.max_prefill_rows}),
       scheduler_({.max_rows = model.sizes().max_rows,
                   .max_prefill_rows = options_.max_prefill_rows,
                   .max_sequences = options_.max_sequences,
@@ -44,7 +45,7 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits)
       prefixes_(model, options_.prefix_cache),
       speculation_(options_.speculation, limits_, model.sizes().max_rows,
                    options_.max_prefill_rows),
-      sampling_(model.num_threads(), model.sizes().vocab_size, options_.max_unread_entries) {
+      sampling_(model.num_threads(), model.sizes().vocab_size) {
   totals_.pages = UsageOf(model);
   stats_ = totals_;
 }
@@ -60,25 +61,24 @@ absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request,
   const auto prompt_count = static_cast<int64_t>(request.prompt_token_ids.size());
   const int64_t token_count =
       prompt_count + static_cast<int64_t>(request.generated_token_ids.size());
-  auto outbox =
-      std::make_shared<SequenceOutbox>(UnreadEntriesFor(request, options_), std::move(on_news));
+  PHYLLO_ASSIGN_OR_RETURN(WaitingPermit permit, waiting_bounds_.Enter(token_count));
+  MemoryReservation memory = options_.request_memory != nullptr
+                                 ? MemoryReservation(*options_.request_memory)
+                                 : MemoryReservation();
+  PHYLLO_RETURN_IF_ERROR(memory.Grow(RequestBytes(request, model_.sizes().hidden_size)));
+  auto outbox = std::make_shared<SequenceOutbox>(UnreadEntriesFor(request, options_),
+                                                 std::move(on_news), std::move(memory));
   SequenceStorage storage = {
       PromptFeed(prompt_count, model_.sizes().hidden_size, options_.max_prefill_rows),
       SequencePages(model_.page_groups(), model_.sizes().page_size)};
 
   absl::MutexLock lock(&mutex_);
   if (draining_ || stop_) return absl::UnavailableError("the server is draining");
-  if (queued_count_ >= options_.max_waiting_sequences)
-    return QueueIsFull("max_waiting_sequences", options_.max_waiting_sequences);
-  // A sequence longer than the whole limit may wait alone; otherwise it could never be served.
-  if (queued_count_ > 0 && queued_tokens_ + token_count > options_.max_waiting_tokens)
-    return QueueIsFull("max_waiting_tokens", options_.max_waiting_tokens);
   const SequenceId id = next_id_++;
   auto sequence =
       std::make_unique<Sequence>(id, std::move(request), outbox, limits_, std::move(storage));
   sequence->submit_time = now;
-  ++queued_count_;
-  queued_tokens_ += token_count;
+  sequence->waiting_permit = std::move(permit);
   inbox_.sequences.push_back(std::move(sequence));
   return Submitted{id, std::move(outbox)};
 }
@@ -216,7 +216,9 @@ const StepPlan& Engine::Plan() {
   for (const auto& sequence : sequences_) {
     if (!sequence->finished) snapshots_.push_back(sequence->Snapshot());
   }
-  const StepPlan& plan = scheduler_.PlanStep(snapshots_, FreePageCounts(model_));
+  totals_.prefill_row_budget = prefill_budget_.RowsFor(snapshots_);
+  const StepPlan& plan =
+      scheduler_.PlanStep(snapshots_, FreePageCounts(model_), totals_.prefill_row_budget);
   for (const SequenceId id : plan.preempted) {
     prefixes_.Preempt(*by_id_.at(id));
     speculation_.Forget(id);
@@ -226,7 +228,7 @@ const StepPlan& Engine::Plan() {
     Sequence& sequence = *by_id_.at(id);
     sequence.running = true;
     sequence.as_planned = prefixes_.Admit(sequence);
-    LeaveQueue(sequence);
+    sequence.waiting_permit.GiveBack();
   }
   return plan;
 }
@@ -265,6 +267,8 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
     const auto draft_count = static_cast<int64_t>(sequence.draft.tokens.size());
     report.drafted_row_count += draft_count;
     (decode ? report.decode_row_count : report.prefill_row_count) += slice.row_count - draft_count;
+    (decode ? report.shape.decode_key_count : report.shape.prompt_key_count) +=
+        KeysRead(sequence.computed_count, slice.row_count);
     in_batch_.push_back(&sequence);
   }
   if (in_batch_.empty()) return false;
@@ -282,9 +286,12 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
     AfterStep(i, status, end);
     report.accepted_row_count += in_batch_[i]->draft.accepted_count;
   }
+  report.shape.row_count = batch_.row_count();
+  report.shape.logits_row_count = batch_.logits_row_count();
   report.prefixes = prefixes_.TakeCounts();
   ++totals_.step_count;
   report.duration = end - start;
+  prefill_budget_.Observe(report.shape, report.duration);
   if (options_.observer != nullptr) options_.observer->OnStep(report);
   return true;
 }
@@ -339,7 +346,7 @@ void Engine::End(Sequence& sequence, SequenceResult result) {
   prefixes_.Release(sequence, /*discard=*/absl::IsInternal(result.status));
   speculation_.Forget(sequence.id);
   sequence.pages.Clear();
-  LeaveQueue(sequence);
+  sequence.waiting_permit.GiveBack();
   if (options_.observer != nullptr) options_.observer->OnFinished(result);
   sequence.outbox->Finish(std::move(result));
 }
@@ -349,14 +356,6 @@ bool Engine::RemoveFinished() {
            if (sequence->finished) by_id_.erase(sequence->id);
            return sequence->finished;
          }) > 0;
-}
-
-void Engine::LeaveQueue(Sequence& sequence) {
-  if (std::exchange(sequence.left_queue, true)) return;
-  absl::MutexLock lock(&mutex_);
-  --queued_count_;
-  queued_tokens_ -=
-      sequence.prompt_count() + static_cast<int64_t>(sequence.request.generated_token_ids.size());
 }
 
 void Engine::Publish(std::optional<absl::Time> step_started_time) {

@@ -18,10 +18,12 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "services/transformer/engine/admission/waiting_bounds.h"
 #include "services/transformer/engine/engine_options.h"
 #include "services/transformer/engine/prefix/prefix_reuse.h"
 #include "services/transformer/engine/sampling/row_sampling.h"
 #include "services/transformer/engine/scheduling/page_pools.h"
+#include "services/transformer/engine/scheduling/prefill_budget.h"
 #include "services/transformer/engine/scheduling/scheduler.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
@@ -36,6 +38,7 @@ struct EngineStats {
   int64_t running_count = 0;
   int64_t waiting_count = 0;  // preempted ones included
   int64_t outstanding_prefill_tokens = 0;
+  int64_t prefill_row_budget = 0;  // prompt rows that the last step might have had
   PageUsage pages;
   int64_t cached_page_count = 0;   // remembered by the prefix cache, used or free
   int64_t evicted_page_count = 0;  // were remembered until they got another use
@@ -103,20 +106,20 @@ class Engine {
     bool empty() const { return sequences.empty() && rows.empty() && cancelled.empty(); }
   };
 
-  Engine(StepModel& model, EngineOptions options, SequenceLimits limits);
+  Engine(StepModel& model, EngineOptions options, SequenceLimits limits,
+         std::optional<StepCost> step_cost);
 
   bool TakeInbox() ABSL_LOCKS_EXCLUDED(mutex_);
   void Enqueue(std::unique_ptr<Sequence> sequence);
   void EndExpired(absl::Time now);
-  const StepPlan& Plan() ABSL_LOCKS_EXCLUDED(mutex_);
+  const StepPlan& Plan();
   void AskForRows(absl::Time now);
   bool Compute(const StepPlan& plan, absl::Time start) ABSL_LOCKS_EXCLUDED(mutex_);
   void AfterStep(size_t index, const absl::Status& step_status, absl::Time now);
   void Finish(Sequence& sequence, FinishReason reason);
   void Fail(Sequence& sequence, absl::Status status);
-  void End(Sequence& sequence, SequenceResult result) ABSL_LOCKS_EXCLUDED(mutex_);
+  void End(Sequence& sequence, SequenceResult result);
   bool RemoveFinished();
-  void LeaveQueue(Sequence& sequence) ABSL_LOCKS_EXCLUDED(mutex_);
   void Publish(std::optional<absl::Time> step_started_time) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Time NextExpiry() const;
   bool HasInput() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stop_ || !inbox_.empty(); }
@@ -125,7 +128,11 @@ class Engine {
   const EngineOptions options_;
   const SequenceLimits limits_;
 
+  // Of sequences that were submitted and never yet in the batch. Outlives them.
+  WaitingBounds waiting_bounds_;
+
   // Of the step thread.
+  PrefillBudget prefill_budget_;
   Scheduler scheduler_;
   StepBatch batch_;
   PrefixReuse prefixes_;  // outlives sequences_
@@ -140,8 +147,6 @@ class Engine {
   mutable absl::Mutex mutex_;
   Inbox inbox_ ABSL_GUARDED_BY(mutex_);
   SequenceId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
-  int64_t queued_count_ ABSL_GUARDED_BY(mutex_) = 0;   // submitted and never yet in the batch
-  int64_t queued_tokens_ ABSL_GUARDED_BY(mutex_) = 0;  // of their tokens
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   EngineStats stats_ ABSL_GUARDED_BY(mutex_);

@@ -24,6 +24,10 @@ absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModel
   constexpr int64_t kUnlimited = int64_t{1} << 40;
   PHYLLO_RETURN_IF_ERROR(
       CheckOption("max_prefill_rows", options.max_prefill_rows, 1, sizes.max_rows));
+  if (!(options.max_step_stretch >= 1.0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_step_stretch is ", options.max_step_stretch, ", must be at least 1"));
+  }
   PHYLLO_RETURN_IF_ERROR(CheckOption("max_sequences", options.max_sequences, 1, sizes.max_rows));
   PHYLLO_RETURN_IF_ERROR(
       CheckOption("max_waiting_sequences", options.max_waiting_sequences, 0, kUnlimited));

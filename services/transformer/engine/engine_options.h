@@ -10,7 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "model/base/memory_budget.h"
 #include "services/transformer/engine/prefix/prefix_counts.h"
+#include "services/transformer/engine/scheduling/step_cost.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
 #include "services/transformer/engine/speculation/speculation_options.h"
@@ -21,6 +23,7 @@ namespace phyllo {
 // What happened in one step.
 struct StepReport {
   absl::Duration duration = absl::ZeroDuration();
+  StepShape shape = {};
   int64_t prefill_row_count = 0;
   int64_t decode_row_count = 0;    // of sampled tokens
   int64_t drafted_row_count = 0;   // of guesses behind them
@@ -38,11 +41,18 @@ class EngineObserver {
 };
 
 struct EngineOptions {
-  int64_t max_prefill_rows = 128;       // prompt rows of one step, in [1, max_rows of the model]
-  int64_t max_sequences = 64;           // in the batch, in [1, max_rows of the model]
-  int64_t max_waiting_sequences = 256;  // >= 0, new ones beyond are refused
-  int64_t max_waiting_tokens = 65536;   // of them together, >= 1
-  int64_t max_unread_entries = 65536;   // of an outbox; three chunks of a scoring always fit
+  int64_t max_prefill_rows = 128;  // most prompt rows of one step, in [1, max_rows of the model]
+  // What steps cost at the start (MeasureStepCost); absent: prompts always get max_prefill_rows.
+  std::optional<StepCostTable> step_cost = std::nullopt;
+  // A step with prompt rows takes at most so many times as long as without them, if the cost is
+  // known, >= 1; 16 prompt rows may always join.
+  double max_step_stretch = 2.5;
+  int64_t max_sequences = 64;              // in the batch, in [1, max_rows of the model]
+  int64_t max_waiting_sequences = 256;     // >= 0, new ones beyond are refused
+  int64_t max_waiting_tokens = 65536;      // of them together, >= 1
+  int64_t max_unread_entries = 65536;      // of an outbox; three chunks of a scoring always fit
+  MemoryBudget* request_memory = nullptr;  // of all requests and their unread news; borrowed; null:
+                                           // without limit
   absl::Duration max_rows_wait = absl::Seconds(60);  // how long rows that were asked for may take
   std::optional<int64_t> max_sequence_length =
       std::nullopt;  // less than model and cache admit, >= 1

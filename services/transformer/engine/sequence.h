@@ -14,6 +14,7 @@
 #include "model/kv_cache/sequence_pages.h"
 #include "model/sampling/sampling_parameters.h"
 #include "model/sampling/token_history.h"
+#include "services/transformer/engine/admission/waiting_bounds.h"
 #include "services/transformer/engine/prefix/prefix_cache.h"
 #include "services/transformer/engine/prompt_feed.h"
 #include "services/transformer/engine/scheduling/scheduler.h"
@@ -141,9 +142,9 @@ class Sequence {
   bool as_planned = true;           // false: found other pages than the plan of this step expects
   bool finite = true;               // so far no row was seen that is not
 
-  bool left_queue = false;   // has been in the batch, or ended
-  bool sampled = false;      // by the current step
-  absl::Status step_status;  // of this sequence in the current step
+  WaitingPermit waiting_permit;  // until it is in the batch for the first time, or ends
+  bool sampled = false;          // by the current step
+  absl::Status step_status;      // of this sequence in the current step
 
   absl::Time submit_time;
   std::optional<absl::Time> first_step_time;

@@ -3,25 +3,31 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+
 namespace phyllo {
 
-SequenceOutbox::SequenceOutbox(int64_t max_unread_entries, std::function<void()> on_news)
-    : max_unread_entries_(max_unread_entries), on_news_(std::move(on_news)) {}
+SequenceOutbox::SequenceOutbox(int64_t max_unread_entries, std::function<void()> on_news,
+                               MemoryReservation memory)
+    : max_unread_entries_(max_unread_entries),
+      on_news_(std::move(on_news)),
+      memory_(std::move(memory)) {}
 
-bool SequenceOutbox::AddToken(int64_t index, SampledToken token) {
+absl::Status SequenceOutbox::AddToken(int64_t index, SampledToken token) {
   absl::MutexLock lock(&mutex_);
-  if (!Reserve(token)) return false;
+  PHYLLO_RETURN_IF_ERROR(Reserve(token, kSequenceTokenBytes));
   if (news_.tokens.empty()) news_.first_token_index = index;
   news_.tokens.push_back(std::move(token));
-  return true;
+  return absl::OkStatus();
 }
 
-bool SequenceOutbox::AddScoredToken(int64_t index, SampledToken token) {
+absl::Status SequenceOutbox::AddScoredToken(int64_t index, SampledToken token) {
   absl::MutexLock lock(&mutex_);
-  if (!Reserve(token)) return false;
+  PHYLLO_RETURN_IF_ERROR(Reserve(token, /*kept_bytes=*/0));
   if (news_.scored_tokens.empty()) news_.first_scored_index = index;
   news_.scored_tokens.push_back(std::move(token));
-  return true;
+  return absl::OkStatus();
 }
 
 void SequenceOutbox::AddNeed(RowRange need) {
@@ -57,14 +63,21 @@ SequenceNews SequenceOutbox::Take() {
   absl::MutexLock lock(&mutex_);
   told_ = false;
   unread_entries_ = 0;
+  news_.memory = memory_.Split(std::exchange(unread_bytes_, 0));
   return std::exchange(news_, SequenceNews{});
 }
 
-bool SequenceOutbox::Reserve(const SampledToken& token) {
-  const int64_t entries = 1 + static_cast<int64_t>(token.top_logprobs.size());
-  if (unread_entries_ + entries > max_unread_entries_) return false;
-  unread_entries_ += entries;
-  return true;
+absl::Status SequenceOutbox::Reserve(const SampledToken& token, int64_t kept_bytes) {
+  const auto logprob_count = static_cast<int64_t>(token.top_logprobs.size());
+  if (unread_entries_ + 1 + logprob_count > max_unread_entries_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the reader is too slow: max_unread_entries is ", max_unread_entries_));
+  }
+  const int64_t bytes = kUnreadTokenBytes + logprob_count * kUnreadLogprobBytes;
+  PHYLLO_RETURN_IF_ERROR(memory_.Grow(bytes + kept_bytes));
+  unread_entries_ += 1 + logprob_count;
+  unread_bytes_ += bytes;
+  return absl::OkStatus();
 }
 
 }  // namespace phyllo

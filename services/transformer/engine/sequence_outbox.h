@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "model/base/memory_budget.h"
 #include "model/sampling/sampler.h"
 #include "services/transformer/engine/prompt_feed.h"
 
@@ -70,6 +71,7 @@ struct SequenceNews {
   int64_t first_token_index = 0;            // index among all generated tokens of tokens.front()
   std::vector<SampledToken> tokens;
   std::optional<SequenceResult> result;  // the last news there is
+  MemoryReservation memory;              // of the tokens, until they are written
 
   bool empty() const {
     return needs.empty() && !prefill_progress && !prefilled && scored_tokens.empty() &&
@@ -77,18 +79,29 @@ struct SequenceNews {
   }
 };
 
+// What one token takes in a sequence: its id in the request, the sequence and the history, and its
+// place among the occurrences of all tokens.
+inline constexpr int64_t kSequenceTokenBytes = 48;
+// What an unread token and each of its top_logprobs take here, in a message and in its serialised
+// form.
+inline constexpr int64_t kUnreadTokenBytes = 256;
+inline constexpr int64_t kUnreadLogprobBytes = 96;
+
 // One writer, the engine's step thread; one reader. Thread-safe. Owned jointly by the engine, which
 // writes until the result, and the stream that reads; either may let go first.
 class SequenceOutbox {
  public:
   // Holds at most `max_unread_entries` entries (a token is one, each of its top_logprobs another).
+  // `memory` is what the request takes for as long as the outbox lives; unread tokens make it grow.
   // `on_news` is called without a lock held, from the step thread, when the outbox turns from empty
   // to not empty; it must not block.
-  SequenceOutbox(int64_t max_unread_entries, std::function<void()> on_news);
+  SequenceOutbox(int64_t max_unread_entries, std::function<void()> on_news,
+                 MemoryReservation memory = {});
 
-  // Step thread. False if the reader is too slow: the token did not fit and the sequence must end.
-  [[nodiscard]] bool AddToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
-  [[nodiscard]] bool AddScoredToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Step thread. RESOURCE_EXHAUSTED, naming the limit, if the token did not fit because readers are
+  // too slow: the sequence must end.
+  absl::Status AddToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status AddScoredToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
   void AddNeed(RowRange need) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetPrefillProgress(PrefillProgress progress) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetPrefilled(SequenceResult so_far) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -102,13 +115,17 @@ class SequenceOutbox {
   SequenceNews Take() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool Reserve(const SampledToken& token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes room for a token, and for `kept_bytes` that are not given back when it is taken.
+  absl::Status Reserve(const SampledToken& token, int64_t kept_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t max_unread_entries_;
   const std::function<void()> on_news_;
   absl::Mutex mutex_;
   SequenceNews news_ ABSL_GUARDED_BY(mutex_);
   int64_t unread_entries_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t unread_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of memory_
+  MemoryReservation memory_ ABSL_GUARDED_BY(mutex_);
   bool told_ ABSL_GUARDED_BY(mutex_) =
       false;  // on_news was called since the reader last took something
 };

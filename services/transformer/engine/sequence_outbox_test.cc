@@ -1,11 +1,18 @@
 #include "services/transformer/engine/sequence_outbox.h"
 
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/base/memory_budget.h"
+#include "model/base/status_matchers.h"
 
 namespace phyllo {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 SampledToken Token(int32_t id, int64_t top_count = 0) {
@@ -17,12 +24,12 @@ SampledToken Token(int32_t id, int64_t top_count = 0) {
 
 TEST(SequenceOutboxTest, MergesTokensUntilTheyAreTaken) {
   SequenceOutbox outbox(100, [] {});
-  ASSERT_TRUE(outbox.AddToken(0, Token(7)));
-  ASSERT_TRUE(outbox.AddToken(1, Token(8)));
+  PHYLLO_ASSERT_OK(outbox.AddToken(0, Token(7)));
+  PHYLLO_ASSERT_OK(outbox.AddToken(1, Token(8)));
   const SequenceNews first = outbox.Take();
   EXPECT_EQ(first.first_token_index, 0);
   EXPECT_THAT(first.tokens, SizeIs(2));
-  ASSERT_TRUE(outbox.AddToken(2, Token(9)));
+  PHYLLO_ASSERT_OK(outbox.AddToken(2, Token(9)));
   const SequenceNews second = outbox.Take();
   EXPECT_EQ(second.first_token_index, 2);
   EXPECT_THAT(second.tokens, SizeIs(1));
@@ -49,12 +56,34 @@ TEST(SequenceOutboxTest, TellsOnceUntilTaken) {
 
 TEST(SequenceOutboxTest, RefusesTokensBeyondTheLimit) {
   SequenceOutbox outbox(4, [] {});
-  EXPECT_TRUE(outbox.AddToken(0, Token(1, 2)));
-  EXPECT_FALSE(outbox.AddToken(1, Token(1, 1)));
-  EXPECT_TRUE(outbox.AddToken(1, Token(1)));
-  EXPECT_FALSE(outbox.AddScoredToken(1, Token(1)));
+  PHYLLO_EXPECT_OK(outbox.AddToken(0, Token(1, 2)));
+  EXPECT_THAT(outbox.AddToken(1, Token(1, 1)),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_unread_entries is 4")));
+  PHYLLO_EXPECT_OK(outbox.AddToken(1, Token(1)));
+  EXPECT_THAT(outbox.AddScoredToken(1, Token(1)), StatusIs(absl::StatusCode::kResourceExhausted));
   outbox.Take();
-  EXPECT_TRUE(outbox.AddScoredToken(1, Token(1, 3)));
+  PHYLLO_EXPECT_OK(outbox.AddScoredToken(1, Token(1, 3)));
+}
+
+TEST(SequenceOutboxTest, TokensTakeMemoryUntilTheirNewsIsWritten) {
+  constexpr int64_t kRequestBytes = 1000;
+  MemoryBudget budget("max_request_bytes", kRequestBytes + kUnreadTokenBytes + kUnreadLogprobBytes +
+                                               2 * kSequenceTokenBytes);
+  MemoryReservation memory(budget);
+  PHYLLO_ASSERT_OK(memory.Grow(kRequestBytes));
+  {
+    SequenceOutbox outbox(
+        100, [] {}, std::move(memory));
+    PHYLLO_ASSERT_OK(outbox.AddToken(0, Token(1, 1)));
+    EXPECT_THAT(outbox.AddToken(1, Token(2)),
+                StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_request_bytes")));
+    SequenceNews news = outbox.Take();
+    EXPECT_THAT(outbox.AddToken(1, Token(2)), StatusIs(absl::StatusCode::kResourceExhausted));
+    news.memory.Clear();
+    EXPECT_EQ(budget.used_bytes(), kRequestBytes + kSequenceTokenBytes);
+    PHYLLO_EXPECT_OK(outbox.AddToken(1, Token(2)));
+  }
+  EXPECT_EQ(budget.used_bytes(), 0);
 }
 
 TEST(SequenceOutboxTest, KeepsTheLatestProgressOnly) {

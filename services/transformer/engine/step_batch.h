@@ -55,6 +55,7 @@ class StepBatch {
   bool IsFinite(size_t slice, int64_t rejected_count) const;
 
   int64_t row_count() const { return row_count_; }
+  int64_t logits_row_count() const { return static_cast<int64_t>(logits_rows_.size()); }
   absl::Span<const StepSlice> slices() const { return slices_; }
 
  private:

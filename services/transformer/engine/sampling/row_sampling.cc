@@ -3,15 +3,13 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "services/transformer/engine/sequence.h"
+#include "services/transformer/engine/sequence_outbox.h"
 
 namespace phyllo {
 
-RowSampling::RowSampling(int num_workers, int64_t vocab_size, int64_t max_unread_entries)
-    : max_unread_entries_(max_unread_entries) {
+RowSampling::RowSampling(int num_workers, int64_t vocab_size) {
   for (int worker = 0; worker < num_workers; ++worker) samplers_.emplace_back(vocab_size);
 }
 
@@ -29,14 +27,10 @@ void RowSampling::Take(const StepBatch::LogitsRow& row, absl::Span<const float> 
     return;
   }
   const int32_t token_id = token->token_id;
-  const bool fits = scores
-                        ? sequence.outbox->AddScoredToken(index, *std::move(token))
-                        : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token));
-  if (!fits) {
-    sequence.step_status = absl::ResourceExhaustedError(
-        absl::StrCat("the reader is too slow: max_unread_entries is ", max_unread_entries_));
-    return;
-  }
+  sequence.step_status =
+      scores ? sequence.outbox->AddScoredToken(index, *std::move(token))
+             : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token));
+  if (!sequence.step_status.ok()) return;
   if (scores) {
     sequence.next_scored_index = index + 1;
   } else {

@@ -15,8 +15,7 @@ namespace phyllo {
 // for different sequences, each with its own number.
 class RowSampling {
  public:
-  // `max_unread_entries` is what an error of a slow reader names.
-  RowSampling(int num_workers, int64_t vocab_size, int64_t max_unread_entries);
+  RowSampling(int num_workers, int64_t vocab_size);
 
   // Scores the prompt token behind the row, or samples the next token: into the sequence and its
   // outbox. Rows of a draft behind the first token that was not drawn say nothing and are passed
@@ -25,7 +24,6 @@ class RowSampling {
   void Take(const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker);
 
  private:
-  const int64_t max_unread_entries_;
   std::vector<Sampler> samplers_;  // [num_workers]
 };
 

@@ -6,17 +6,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "model/kv_cache/layer_groups.h"
 
 namespace phyllo {
 
 const StepPlan& Scheduler::PlanStep(absl::Span<const SequenceSnapshot> sequences,
-                                    const PageCounts& free_page_counts) {
+                                    const PageCounts& free_page_counts,
+                                    std::optional<int64_t> prefill_rows) {
   sequences_ = sequences;
   free_page_counts_ = free_page_counts;
   rows_left_ = options_.max_rows;
-  prefill_rows_left_ = options_.max_prefill_rows;
+  prefill_rows_left_ =
+      std::min(prefill_rows.value_or(options_.max_prefill_rows), options_.max_prefill_rows);
   grants_.assign(sequences.size(), Grant{});
   plan_.preempted.clear();
   plan_.admitted.clear();

@@ -1,7 +1,7 @@
 // Which rows the next step computes. Policy only: a function of a snapshot, without threads, clocks
 // or tensors.
 //   Scheduler scheduler(options);
-//   const StepPlan& plan = scheduler.PlanStep(snapshots, free_page_counts);
+//   const StepPlan& plan = scheduler.PlanStep(snapshots, free_page_counts, prefill_rows);
 #ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_SCHEDULER_H_
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_SCHEDULER_H_
 
@@ -42,11 +42,10 @@ struct SchedulerGroup {
 };
 
 struct SchedulerOptions {
-  int64_t max_rows = 256;          // rows of one step, >= max_sequences
-  int64_t max_prefill_rows = 128;  // of those, rows of prompts, >= 1: bounds how long running
-                                   // sequences wait for their next token
-  int64_t max_sequences = 64;      // sequences with a place in the batch, >= 1
-  int64_t page_size = 64;          // tokens of a KV page, >= 1
+  int64_t max_rows = 256;                   // rows of one step, >= max_sequences
+  int64_t max_prefill_rows = 128;           // of those, most rows of prompts in any step, >= 1
+  int64_t max_sequences = 64;               // sequences with a place in the batch, >= 1
+  int64_t page_size = 64;                   // tokens of a KV page, >= 1
   std::vector<SchedulerGroup> groups = {};  // at least one
 };
 
@@ -67,8 +66,8 @@ struct StepPlan {
 
 // Rules, in this order:
 //  1. Decode first: every running sequence that lacks one row gets it.
-//  2. Then prompts, in order of service, within max_prefill_rows and max_rows; a long prompt takes
-//  several steps.
+//  2. Then prompts, in order of service, within the step's budget of prompt rows and max_rows; a
+//  long prompt takes several steps.
 //  3. Then waiting sequences get a place, in order of service without overtaking, if in every group
 //     the pages that they will hold at their largest are free beyond what running sequences will
 //     still take for theirs and one page of growth for each of those.
@@ -85,10 +84,12 @@ class Scheduler {
  public:
   explicit Scheduler(SchedulerOptions options) : options_(std::move(options)) {}
 
-  // `sequences` in order of service (the earliest arrival first, or by priority). The plan is valid
-  // until the next call.
+  // `sequences` in order of service (the earliest arrival first, or by priority). `prefill_rows`
+  // bounds the rows of prompts, and with them how long running sequences wait for their next token;
+  // absent, or where it is more: max_prefill_rows. The plan is valid until the next call.
   const StepPlan& PlanStep(absl::Span<const SequenceSnapshot> sequences,
-                           const PageCounts& free_page_counts);
+                           const PageCounts& free_page_counts,
+                           std::optional<int64_t> prefill_rows = std::nullopt);
 
  private:
   struct Grant {

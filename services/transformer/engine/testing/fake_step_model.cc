@@ -121,6 +121,7 @@ absl::Status FakeStepModel::Forward(absl::Span<const StepSlice> slices,
   if (on_forward_ != nullptr) {
     if (absl::Status status = on_forward_(); !status.ok()) return status;
   }
+  if (on_slices_ != nullptr) on_slices_(slices);
   steps_.emplace_back();
   int64_t next_row = 0;
   for (const StepSlice& slice : slices) {

@@ -81,6 +81,10 @@ class FakeStepModel final : public StepModel {
   void set_on_forward(std::function<absl::Status()> on_forward) {
     on_forward_ = std::move(on_forward);
   }
+  // Called likewise, with the slices of the step: to make it take time on a fake clock.
+  void set_on_slices(std::function<void(absl::Span<const StepSlice>)> on_slices) {
+    on_slices_ = std::move(on_slices);
+  }
 
  private:
   // The pages of one group of layers.
@@ -99,6 +103,7 @@ class FakeStepModel final : public StepModel {
   int64_t reusable_positions_ = 1000;
   std::vector<std::vector<int64_t>> steps_;
   std::function<absl::Status()> on_forward_;
+  std::function<void(absl::Span<const StepSlice>)> on_slices_;
 };
 
 }  // namespace phyllo

@@ -1,4 +1,4 @@
-#include "services/transformer/step_watchdog.h"
+#include "services/transformer/monitoring/step_watchdog.h"
 
 #include <utility>
 

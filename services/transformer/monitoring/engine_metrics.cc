@@ -1,4 +1,4 @@
-#include "services/transformer/engine_metrics.h"
+#include "services/transformer/monitoring/engine_metrics.h"
 
 #include <string>
 
@@ -34,6 +34,10 @@ EngineMetrics::EngineMetrics(MetricRegistry& registry)
     : registry_(registry),
       step_seconds_(registry.AddHistogram("phyllo_step_seconds", "Time of one step of the batch.",
                                           StepLatencyBuckets())),
+      step_rows_(registry.AddHistogram(
+          "phyllo_step_rows",
+          "Rows of one step: prompt tokens and one for each sequence that decodes.",
+          TokenCountBuckets())),
       prefill_tokens_(registry.AddCounter("phyllo_prefill_tokens_total",
                                           "Rows of prompts computed, recomputed ones included.")),
       decode_tokens_(
@@ -72,6 +76,7 @@ EngineMetrics::EngineMetrics(MetricRegistry& registry)
 
 void EngineMetrics::OnStep(const StepReport& report) {
   step_seconds_.Observe(absl::ToDoubleSeconds(report.duration));
+  step_rows_.Observe(static_cast<double>(report.shape.row_count));
   prefill_tokens_.Increment(static_cast<double>(report.prefill_row_count));
   decode_tokens_.Increment(static_cast<double>(report.decode_row_count));
   drafted_tokens_.Increment(static_cast<double>(report.drafted_row_count));
@@ -103,7 +108,7 @@ void EngineMetrics::OnFinished(const SequenceResult& result) {
   }
 }
 
-void EngineMetrics::AddGauges(const Engine& engine) {
+void EngineMetrics::AddGauges(const Engine& engine, const MemoryBudget& request_memory) {
   const auto add = [&](const char* name, const char* help, auto value) {
     registry_.AddGaugeFunction(
         name, help, [&engine, value] { return static_cast<double>(value(engine.stats())); });
@@ -114,6 +119,9 @@ void EngineMetrics::AddGauges(const Engine& engine) {
       [](const EngineStats& stats) { return stats.waiting_count; });
   add("phyllo_outstanding_prefill_tokens", "Prompt tokens still to be computed.",
       [](const EngineStats& stats) { return stats.outstanding_prefill_tokens; });
+  add("phyllo_prefill_budget_rows",
+      "Prompt tokens that the last step might have had, by the measured cost of steps.",
+      [](const EngineStats& stats) { return stats.prefill_row_budget; });
   add("phyllo_kv_pages_used", "KV pages in use.",
       [](const EngineStats& stats) { return stats.pages.used_count; });
   add("phyllo_kv_pages_total", "KV pages.",
@@ -125,6 +133,10 @@ void EngineMetrics::AddGauges(const Engine& engine) {
       [](const EngineStats& stats) { return stats.pages.ratio; });
   add("phyllo_not_finite_sequences", "Sequences ended because of logits that are not finite.",
       [](const EngineStats& stats) { return stats.not_finite_count; });
+  registry_.AddGaugeFunction(
+      "phyllo_request_memory_bytes",
+      "Memory of requests, streams and unread answers, of which --max_request_bytes is the most.",
+      [&request_memory] { return static_cast<double>(request_memory.used_bytes()); });
 }
 
 }  // namespace phyllo

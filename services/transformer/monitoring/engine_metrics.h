@@ -1,7 +1,8 @@
 // The engine's numbers in Prometheus' data model.
-#ifndef PHYLLO_SERVICES_TRANSFORMER_ENGINE_METRICS_H_
-#define PHYLLO_SERVICES_TRANSFORMER_ENGINE_METRICS_H_
+#ifndef PHYLLO_SERVICES_TRANSFORMER_MONITORING_ENGINE_METRICS_H_
+#define PHYLLO_SERVICES_TRANSFORMER_MONITORING_ENGINE_METRICS_H_
 
+#include "model/base/memory_budget.h"
 #include "services/common/metrics.h"
 #include "services/transformer/engine/engine.h"
 
@@ -16,12 +17,14 @@ class EngineMetrics final : public EngineObserver {
   void OnStep(const StepReport& report) override;
   void OnFinished(const SequenceResult& result) override;
 
-  // Gauges of the load, read from `engine` when somebody scrapes. Borrows it.
-  void AddGauges(const Engine& engine);
+  // Gauges of the load, read from `engine` and `request_memory` when somebody scrapes. Borrows
+  // both.
+  void AddGauges(const Engine& engine, const MemoryBudget& request_memory);
 
  private:
   MetricRegistry& registry_;
   prometheus::Histogram& step_seconds_;
+  prometheus::Histogram& step_rows_;
   prometheus::Counter& prefill_tokens_;
   prometheus::Counter& decode_tokens_;
   prometheus::Counter& drafted_tokens_;
@@ -42,4 +45,4 @@ class EngineMetrics final : public EngineObserver {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_TRANSFORMER_ENGINE_METRICS_H_
+#endif  // PHYLLO_SERVICES_TRANSFORMER_MONITORING_ENGINE_METRICS_H_
