@@ -74,14 +74,11 @@ absl::Status Generator::Run(const gateway::v1::GenerateRequest& wire,
                             const grpc::ServerContext& context, ResponseSink& sink,
                             GenerationTrace& trace) {
   PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
+  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
   PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
   PHYLLO_ASSIGN_OR_RETURN(GenerationRequest request,
                           ValidateGenerateRequest(wire, lease.info(), DrawRequestDefaults()));
   trace.request_id = request.context.request_id();
-  if (wire.has_hidden_states()) {
-    PHYLLO_RETURN_IF_ERROR(
-        permit.AddPromptRowBytes(static_cast<int64_t>(wire.hidden_states().data().size())));
-  }
 
   const Stopwatch tokenize_watch;
   PHYLLO_ASSIGN_OR_RETURN(Prompt prompt,

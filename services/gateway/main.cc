@@ -30,8 +30,9 @@ ABSL_FLAG(int64_t, max_requests, 256,
           "[1, 65536]");
 ABSL_FLAG(int64_t, max_tokens, 1 << 20,
           "Most tokens of their prompts and answers together. Range [1, 2^40]");
-ABSL_FLAG(int64_t, max_prompt_row_bytes, int64_t{256} << 20,
-          "Most bytes of prompts that clients give as hidden states. Range [1, 2^40]");
+ABSL_FLAG(
+    int64_t, max_request_bytes, int64_t{256} << 20,
+    "Most bytes of the messages they came with, vectors of prompts included. Range [1, 2^40]");
 ABSL_FLAG(absl::Duration, max_client_stall, absl::Seconds(60),
           "Longest time a client may leave a message unread before its call is cancelled");
 ABSL_FLAG(absl::Duration, check_interval, absl::Seconds(2),
@@ -57,9 +58,9 @@ absl::Status CheckFlags() {
   const int64_t max_tokens = absl::GetFlag(FLAGS_max_tokens);
   if (max_tokens < 1 || max_tokens > int64_t{1} << 40)
     return absl::InvalidArgumentError("--max_tokens is outside [1, 2^40]");
-  const int64_t max_prompt_row_bytes = absl::GetFlag(FLAGS_max_prompt_row_bytes);
-  if (max_prompt_row_bytes < 1 || max_prompt_row_bytes > int64_t{1} << 40)
-    return absl::InvalidArgumentError("--max_prompt_row_bytes is outside [1, 2^40]");
+  const int64_t max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
+  if (max_request_bytes < 1 || max_request_bytes > int64_t{1} << 40)
+    return absl::InvalidArgumentError("--max_request_bytes is outside [1, 2^40]");
   if (absl::GetFlag(FLAGS_max_client_stall) < absl::Seconds(1))
     return absl::InvalidArgumentError("--max_client_stall is less than 1s");
   if (absl::GetFlag(FLAGS_check_interval) < absl::Milliseconds(10))
@@ -91,7 +92,7 @@ int Main(int argc, char** argv) {
   }
 
   Admission admission({absl::GetFlag(FLAGS_max_requests), absl::GetFlag(FLAGS_max_tokens),
-                       absl::GetFlag(FLAGS_max_prompt_row_bytes)});
+                       absl::GetFlag(FLAGS_max_request_bytes)});
   GatewayMetrics metrics(process.metrics(), admission);
   StallWatch stall_watch(absl::GetFlag(FLAGS_max_client_stall));
   BackendSet backends(std::move(backend_options));

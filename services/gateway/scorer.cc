@@ -136,6 +136,7 @@ ScoreResponse Summary(const transformer::v1::ScoreFinished& finished, const Scor
 absl::Status Scorer::Score(const ScoreRequest& wire, const grpc::ServerContext& context,
                            absl::FunctionRef<bool(const ScoreResponse&)> send) {
   PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
+  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
   PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
   PHYLLO_RETURN_IF_ERROR(ValidateScoreRequest(wire, lease.info()));
   const Caller caller{lease.state(), context, backends_};

@@ -105,6 +105,7 @@ absl::Status WhyEnded(const absl::Status& status, const grpc::ServerContext& con
 absl::Status Encoder::Embed(const EmbedRequest& wire, const grpc::ServerContext& context,
                             gateway::v1::EmbedResponse& response) {
   PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
+  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
   PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
   const GetInfoResponse& model = lease.info();
   PHYLLO_RETURN_IF_ERROR(ValidateEmbed(wire, model));
@@ -130,6 +131,7 @@ absl::Status Encoder::Embed(const EmbedRequest& wire, const grpc::ServerContext&
 absl::Status Encoder::Classify(const ClassifyRequest& wire, const grpc::ServerContext& context,
                                gateway::v1::ClassifyResponse& response) {
   PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
+  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
   PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
   const GetInfoResponse& model = lease.info();
   PHYLLO_RETURN_IF_ERROR(ValidateClassify(wire, model));

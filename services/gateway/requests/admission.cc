@@ -61,14 +61,14 @@ absl::Status Admission::AddTokens(int64_t token_count) {
   return Overload("tokens", under_way, limits_.max_tokens);
 }
 
-absl::Status Admission::AddPromptRowBytes(int64_t byte_count) {
+absl::Status Admission::AddRequestBytes(int64_t byte_count) {
   int64_t under_way = 0;
   {
     const absl::MutexLock lock(&mutex_);
-    if (Fits(byte_count, limits_.max_prompt_row_bytes, prompt_row_bytes_)) return absl::OkStatus();
-    under_way = prompt_row_bytes_;
+    if (Fits(byte_count, limits_.max_request_bytes, request_bytes_)) return absl::OkStatus();
+    under_way = request_bytes_;
   }
-  return Overload("prompt_row_bytes", under_way, limits_.max_prompt_row_bytes);
+  return Overload("request_bytes", under_way, limits_.max_request_bytes);
 }
 
 absl::Status Admission::AddRequests(int64_t count) {
@@ -89,7 +89,7 @@ void Admission::Release(const Held& held) {
   const absl::MutexLock lock(&mutex_);
   requests_ -= held.requests;
   tokens_ -= held.tokens;
-  prompt_row_bytes_ -= held.prompt_row_bytes;
+  request_bytes_ -= held.request_bytes;
 }
 
 AdmissionPermit::~AdmissionPermit() {
@@ -108,9 +108,9 @@ absl::Status AdmissionPermit::AddTokens(int64_t token_count) {
   return status;
 }
 
-absl::Status AdmissionPermit::AddPromptRowBytes(int64_t byte_count) {
-  const absl::Status status = admission_->AddPromptRowBytes(byte_count);
-  if (status.ok()) held_.prompt_row_bytes += byte_count;
+absl::Status AdmissionPermit::AddRequestBytes(int64_t byte_count) {
+  const absl::Status status = admission_->AddRequestBytes(byte_count);
+  if (status.ok()) held_.request_bytes += byte_count;
   return status;
 }
 

@@ -15,12 +15,12 @@ namespace phyllo {
 struct AdmissionLimits {
   int64_t max_requests = 256;    // Under way at once.
   int64_t max_tokens = 1 << 20;  // Of prompts and answers of all requests under way.
-  int64_t max_prompt_row_bytes = int64_t{256} << 20;  // Of prompts that are given as rows.
+  int64_t max_request_bytes = int64_t{256} << 20;  // Of the messages they came with.
 };
 
 class AdmissionPermit;
 
-// Counts requests, tokens and bytes of given rows under way and refuses what would exceed the
+// Counts requests, their tokens and their bytes under way and refuses what would exceed the
 // limits; nothing waits here, the queue is the transformer's. Thread-safe. Outlives its permits.
 class Admission {
  public:
@@ -35,13 +35,13 @@ class Admission {
  private:
   friend class AdmissionPermit;
   absl::Status AddTokens(int64_t token_count) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status AddPromptRowBytes(int64_t byte_count) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status AddRequestBytes(int64_t byte_count) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddRequests(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
   // What a permit holds.
   struct Held {
     int64_t requests = 1;
     int64_t tokens = 0;
-    int64_t prompt_row_bytes = 0;
+    int64_t request_bytes = 0;
   };
   void Release(const Held& held) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -49,7 +49,7 @@ class Admission {
   mutable absl::Mutex mutex_;
   int64_t requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t prompt_row_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t request_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // The place of one request; gives it back when it dies. Thread-compatible.
@@ -63,8 +63,8 @@ class AdmissionPermit {
   // Once the prompt is tokenized: `token_count` tokens of prompt and answer. RESOURCE_EXHAUSTED as
   // above if they do not fit, and nothing is taken.
   absl::Status AddTokens(int64_t token_count);
-  // Likewise the bytes of a prompt that is given as rows.
-  absl::Status AddPromptRowBytes(int64_t byte_count);
+  // Likewise the bytes of the message that the request came with.
+  absl::Status AddRequestBytes(int64_t byte_count);
 
   // That the request is answered several times: `count` >= 0 more, each of which counts as a
   // request. RESOURCE_EXHAUSTED likewise.

@@ -66,16 +66,16 @@ TEST(AdmissionTest, TakesMoreChoicesThanRequestsWhenTheirRequestIsAlone) {
 }
 
 TEST(AdmissionTest, RefusesRowsBeyondTheirBytesUntilOthersEnd) {
-  Admission admission({.max_requests = 3, .max_prompt_row_bytes = 100});
+  Admission admission({.max_requests = 3, .max_request_bytes = 100});
   PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit second, admission.AdmitRequest());
   {
     PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit first, admission.AdmitRequest());
-    PHYLLO_ASSERT_OK(first.AddPromptRowBytes(60));
-    EXPECT_THAT(second.AddPromptRowBytes(50),
+    PHYLLO_ASSERT_OK(first.AddRequestBytes(60));
+    EXPECT_THAT(second.AddRequestBytes(50),
                 StatusIs(absl::StatusCode::kResourceExhausted,
-                         HasSubstr("60 prompt_row_bytes under way, at most 100")));
+                         HasSubstr("60 request_bytes under way, at most 100")));
   }
-  PHYLLO_EXPECT_OK(second.AddPromptRowBytes(50));
+  PHYLLO_EXPECT_OK(second.AddRequestBytes(50));
 }
 
 TEST(AdmissionTest, GivesTokensBackOnceWhenPermitWasMoved) {
