@@ -38,7 +38,8 @@ ABSL_FLAG(int, max_handler_threads, 512,
           "65536]");
 
 ABSL_FLAG(int64_t, max_transport_bytes, int64_t{512} << 20,
-          "Bytes that gRPC may hold for messages in flight. Range [2^20, 2^40]");
+          "Bytes that gRPC may hold for messages in flight; the transformer takes no more than an "
+          "8th of its memory, but 16 MiB. Range [2^20, 2^40]");
 
 namespace phyllo {
 namespace {

@@ -27,6 +27,7 @@
 #include "services/transformer/draft_model/draft_model.h"
 #include "services/transformer/engine/engine.h"
 #include "services/transformer/engine/scheduling/measure_step_cost.h"
+#include "services/transformer/engine/scheduling/step_cost.h"
 #include "services/transformer/engine/speculation/speculation_options.h"
 #include "services/transformer/local_step_model.h"
 #include "services/transformer/memory/memory_needs.h"
@@ -289,14 +290,27 @@ absl::Status LimitMemory(const LocalStepModel& model, const DraftModel& draft,
   return CheckMemoryNeeds(needs, memory_limit);
 }
 
+// What steps cost on this machine: for the prompts that join them, and for drafts.
+absl::Status MeasureCosts(StepModel& model, EngineOptions& options) {
+  PHYLLO_ASSIGN_OR_RETURN(options.step_cost, MeasureStepCost(model, {.now = MonotonicNow}));
+  PHYLLO_ASSIGN_OR_RETURN(const StepCost cost, StepCost::Create(*options.step_cost));
+  options.speculation.step_cost = [cost](int64_t rows) {
+    return cost.Seconds({.row_count = rows, .logits_row_count = rows});
+  };
+  return absl::OkStatus();
+}
+
 absl::Status Serve(ServiceProcess& process, int& exit_code) {
   const absl::Time start = MonotonicNow();
   PHYLLO_ASSIGN_OR_RETURN(LocalStepModelOptions options, ReadModelOptions(process));
   PHYLLO_ASSIGN_OR_RETURN(SpeculationOptions speculation, ReadSpeculationOptions());
   const int64_t memory_limit = MemoryLimit(options);
   MemoryBudget request_memory("max_request_bytes", MaxRequestBytes(memory_limit));
-  options.memory_bytes =
-      memory_limit - request_memory.limit_bytes() - process.server_options().max_transport_bytes;
+  int64_t& max_transport_bytes = process.server_options().max_transport_bytes;
+  if (memory_limit > 0)
+    max_transport_bytes =
+        std::min(max_transport_bytes, std::max(memory_limit / 8, int64_t{16} << 20));
+  options.memory_bytes = memory_limit - request_memory.limit_bytes() - max_transport_bytes;
   std::optional<LocalStepModelOptions> draft_options;
   if (const std::string folder = absl::GetFlag(FLAGS_draft_model); !folder.empty())
     draft_options = SplitOffDraftModel(folder, options);
@@ -315,10 +329,7 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
   EngineMetrics metrics(process.metrics());
   EngineOptions engine_options =
       ReadEngineOptions(*model, std::move(speculation), metrics, request_memory);
-  PHYLLO_ASSIGN_OR_RETURN(engine_options.step_cost, MeasureStepCost(*model, {.now = MonotonicNow}));
-  engine_options.speculation.step_cost = [cost = *engine_options.step_cost](int64_t rows) {
-    return cost.Seconds({.row_count = rows, .logits_row_count = rows});
-  };
+  PHYLLO_RETURN_IF_ERROR(MeasureCosts(*model, engine_options));
   PHYLLO_RETURN_IF_ERROR(LimitMemory(*model, draft, engine_options, memory_limit, process));
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                           Engine::Create(*model, std::move(engine_options)));

@@ -79,9 +79,9 @@ struct SequenceNews {
   }
 };
 
-// What one token takes in a sequence: its id in the request, the sequence and the history, and its
-// place among the occurrences of all tokens.
-inline constexpr int64_t kSequenceTokenBytes = 48;
+// What one token takes in a sequence: its id in the request, the sequence and the history, its
+// place among the occurrences of all tokens, and its place in the index that drafts are found by.
+inline constexpr int64_t kSequenceTokenBytes = 64;
 // What an unread token and each of its top_logprobs take here, in a message and in its serialised
 // form.
 inline constexpr int64_t kUnreadTokenBytes = 256;
