@@ -290,8 +290,21 @@ absl::Status LimitMemory(const LocalStepModel& model, const DraftModel& draft,
   return CheckMemoryNeeds(needs, memory_limit);
 }
 
-// What steps cost on this machine: for the prompts that join them, and for drafts.
-absl::Status MeasureCosts(StepModel& model, EngineOptions& options) {
+// Takes what requests and gRPC may use from the memory for the model.
+void ReserveRequestMemory(const MemoryBudget& request_memory, int64_t memory_limit,
+                          ServiceProcess& process, LocalStepModelOptions& options) {
+  int64_t& max_transport_bytes = process.server_options().max_transport_bytes;
+  if (memory_limit > 0) {
+    max_transport_bytes =
+        std::min(max_transport_bytes, std::max(memory_limit / 8, int64_t{16} << 20));
+  }
+  options.memory_bytes = memory_limit - request_memory.limit_bytes() - max_transport_bytes;
+}
+
+// Computes a first token; then what steps cost on this machine, for the prompts that join them and
+// for drafts.
+absl::Status MeasureCosts(LocalStepModel& model, EngineOptions& options) {
+  PHYLLO_RETURN_IF_ERROR(WarmUp(model));
   PHYLLO_ASSIGN_OR_RETURN(options.step_cost, MeasureStepCost(model, {.now = MonotonicNow}));
   PHYLLO_ASSIGN_OR_RETURN(const StepCost cost, StepCost::Create(*options.step_cost));
   options.speculation.step_cost = [cost](int64_t rows) {
@@ -300,17 +313,24 @@ absl::Status MeasureCosts(StepModel& model, EngineOptions& options) {
   return absl::OkStatus();
 }
 
+void ReportReady(const LocalStepModel& model, const Engine& engine,
+                 const common::v1::ServerInfo& server_info, ServiceProcess& process) {
+  process.logger().Info("model ready",
+                        {{"precision", server_info.precision()},
+                         {"implementations", ReportImplementations(model, process)},
+                         {"instruction_set", server_info.instruction_set()},
+                         {"kv_pages", engine.stats().pages.total_count},
+                         {"kv_bytes_per_token", model.kv_bytes_per_token()},
+                         {"max_sequence_length", engine.limits().max_sequence_length}});
+}
+
 absl::Status Serve(ServiceProcess& process, int& exit_code) {
   const absl::Time start = MonotonicNow();
   PHYLLO_ASSIGN_OR_RETURN(LocalStepModelOptions options, ReadModelOptions(process));
   PHYLLO_ASSIGN_OR_RETURN(SpeculationOptions speculation, ReadSpeculationOptions());
   const int64_t memory_limit = MemoryLimit(options);
   MemoryBudget request_memory("max_request_bytes", MaxRequestBytes(memory_limit));
-  int64_t& max_transport_bytes = process.server_options().max_transport_bytes;
-  if (memory_limit > 0)
-    max_transport_bytes =
-        std::min(max_transport_bytes, std::max(memory_limit / 8, int64_t{16} << 20));
-  options.memory_bytes = memory_limit - request_memory.limit_bytes() - max_transport_bytes;
+  ReserveRequestMemory(request_memory, memory_limit, process, options);
   std::optional<LocalStepModelOptions> draft_options;
   if (const std::string folder = absl::GetFlag(FLAGS_draft_model); !folder.empty())
     draft_options = SplitOffDraftModel(folder, options);
@@ -318,7 +338,6 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
                           LocalStepModel::Load(options));
   PHYLLO_ASSIGN_OR_RETURN(common::v1::ServerInfo server_info,
                           DescribeServer(*model, options.model_folder));
-  PHYLLO_RETURN_IF_ERROR(WarmUp(*model));
   PHYLLO_ASSIGN_OR_RETURN(const DraftModel draft,
                           ReadDraftModel(draft_options, *model, process.logger()));
   speculation.drafter = draft.drafter.get();
@@ -334,13 +353,7 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                           Engine::Create(*model, std::move(engine_options)));
   metrics.AddGauges(*engine, request_memory);
-  process.logger().Info("model ready",
-                        {{"precision", server_info.precision()},
-                         {"implementations", ReportImplementations(*model, process)},
-                         {"instruction_set", server_info.instruction_set()},
-                         {"kv_pages", engine->stats().pages.total_count},
-                         {"kv_bytes_per_token", model->kv_bytes_per_token()},
-                         {"max_sequence_length", engine->limits().max_sequence_length}});
+  ReportReady(*model, *engine, server_info, process);
 
   const ServerIdentity identity(std::move(server_info));
   NewsDispatcher dispatcher;
