@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sys
 
 import checkpoints
@@ -126,4 +127,5 @@ def main(arguments):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # Ends what was started.
     sys.exit(main(sys.argv[1:]))

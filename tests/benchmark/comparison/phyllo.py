@@ -34,7 +34,9 @@ class Phyllo:
     def start_server(self, models, model, precision, cache):
         """`cache`: the folder of packed weights; what an earlier start left there makes this one faster."""
         return PhylloServer(self._program, checkpoints.folder_of(models, model),
-                            ["--precision", precision, "--threads", str(self._threads), "--packed-cache", str(cache)], self._log)
+                            ["--precision", precision, "--threads", str(self._threads), "--packed-cache", str(cache),
+                             # Greedy answers of random weights repeat themselves: drafts would always be right.
+                             "--flag", "transformer.speculation=off"], self._log)
 
 
 class PhylloServer:

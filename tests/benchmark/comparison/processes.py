@@ -61,6 +61,10 @@ def run(command, log, timeout, env=None):
         process.kill()
         process.communicate()
         raise ProgramError(f"took more than {timeout} s: {shlex.join(command)}") from expired
+    except BaseException:  # Ctrl-C does not reach a session of its own.
+        process.kill()
+        process.communicate()
+        raise
     if process.returncode != 0:
         raise ProgramError(f"exit code {process.returncode}: {shlex.join(command)}\n{last_lines(log)}")
     return out.decode("utf-8", "replace")
