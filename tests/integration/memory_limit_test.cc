@@ -52,7 +52,7 @@ ServiceFlags SmallFlags() {
   ServiceFlags flags;
   flags[static_cast<int>(ServiceKind::kTransformer)] = {
       absl::StrCat("--memory_bytes=", kTransformerBytes),
-      "--kv_cache_bytes=4194304",
+      "--kv_cache_bytes=8388608",
       "--max_request_bytes=33554432",
       "--max_transport_bytes=33554432",
       "--max_sequences=8",
@@ -66,6 +66,21 @@ struct OpenStream {
   std::unique_ptr<grpc::ClientContext> context = std::make_unique<grpc::ClientContext>();
   std::unique_ptr<grpc::ClientReaderWriter<GenerateRequest, GenerateResponse>> stream;
 };
+
+// Gives the rows of the first need, as zeros; nothing if the stream ended before.
+void AnswerNeed(grpc::ClientReaderWriter<GenerateRequest, GenerateResponse>& stream) {
+  GenerateResponse response;
+  if (!stream.Read(&response) || !response.has_need()) return;
+  const int64_t count = response.need().count();
+  GenerateRequest rows;
+  rows.mutable_hidden_states()->set_first_position(response.need().first_position());
+  common::v1::Tensor& tensor = *rows.mutable_hidden_states()->mutable_rows();
+  tensor.set_data_type(common::v1::DATA_TYPE_F32);
+  tensor.add_shape(count);
+  tensor.add_shape(kHiddenSize);
+  tensor.set_data(std::string(static_cast<size_t>(count * kHiddenSize * 4), '\0'));
+  stream.Write(rows);
+}
 
 class MemoryLimitTest : public ::testing::Test {
  protected:
@@ -140,19 +155,10 @@ TEST_F(MemoryLimitTest, ReadersOfManyLogprobsThatStopReading) {
   GenerateRequest request = Start(/*prompt_count=*/2, /*max_new_tokens=*/1000);
   request.mutable_start()->mutable_logprobs()->set_top_count(128);
   for (int i = 0; i < kStreams; ++i) Open(request);
-  for (OpenStream& open : streams_) {
-    GenerateResponse response;
-    if (!open.stream->Read(&response) || !response.has_need()) continue;
-    GenerateRequest rows;
-    const int64_t count = response.need().count();
-    rows.mutable_hidden_states()->set_first_position(response.need().first_position());
-    common::v1::Tensor& tensor = *rows.mutable_hidden_states()->mutable_rows();
-    tensor.set_data_type(common::v1::DATA_TYPE_F32);
-    tensor.add_shape(count);
-    tensor.add_shape(kHiddenSize);
-    tensor.set_data(std::string(static_cast<size_t>(count * kHiddenSize * 4), '\0'));
-    open.stream->Write(rows);
-  }
+  // Each answers as soon as it is asked, in whatever order the server takes them.
+  std::vector<std::thread> clients;
+  for (OpenStream& open : streams_) clients.emplace_back([&open] { AnswerNeed(*open.stream); });
+  for (std::thread& client : clients) client.join();
   // Until all of them have ended, whatever way.
   transformer::v1::GetLoadResponse load;
   do {
