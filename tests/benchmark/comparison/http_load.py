@@ -30,24 +30,20 @@ class _Stream:
                             b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         self.times = []  # of messages with tokens
         self.tokens = 0  # as the server says at the end: it holds text back that is no UTF-8 yet
-        self.tail = b""
-        self.final = b""  # from the last event on
+        self.line = b""  # the beginning of one, until its end arrives
 
     def read(self):
         """True at the end of the answer."""
         data = self.socket.recv(1 << 16)
         now = time.perf_counter()
         if not data:
-            match = re.search(rb'"predicted_n":(\d+)', self.final)
-            self.tokens = int(match.group(1)) if match else 0
             return True
-        # What may be the beginning of an event is looked at again with what follows.
-        events = (self.tail + data).count(_EVENT)
-        if self.final or _LAST in self.tail + data:
-            self.final += self.tail + data
-            events -= 1
-        self.tail = data[-len(_EVENT) + 1:]
-        if events > 0:
+        *lines, self.line = (self.line + data).split(b"\n")
+        events = [line for line in lines if line.startswith(_EVENT)]
+        if events and _LAST in events[-1]:
+            match = re.search(rb'"predicted_n":(\d+)', events.pop())
+            self.tokens = int(match.group(1)) if match else 0
+        if events:
             self.times.append(now)
         return False
 
