@@ -150,7 +150,7 @@ TEST_F(MemoryLimitTest, ThousandsOfLongestPromptsInTheQueue) {
 }
 
 TEST_F(MemoryLimitTest, ReadersOfManyLogprobsThatStopReading) {
-  constexpr int kStreams = 60;
+  constexpr int kStreams = 20;
   streams_.reserve(kStreams);
   GenerateRequest request = Start(/*prompt_count=*/2, /*max_new_tokens=*/1000);
   request.mutable_start()->mutable_logprobs()->set_top_count(128);
