@@ -166,6 +166,10 @@ const TensorView* Checkpoint::Find(absl::string_view name) const {
   return it == by_name_.end() ? nullptr : &tensors_[it->second];
 }
 
+void Checkpoint::DropPages() const {
+  for (const Shard& shard : shards_) MemoryMappedFile::DropPages(shard.file.data());
+}
+
 absl::StatusOr<std::string> ComputeWeightsDigest(
     const Checkpoint& checkpoint,
     const std::function<bool(int64_t done_bytes, int64_t total_bytes)>& progress) {
@@ -180,6 +184,7 @@ absl::StatusOr<std::string> ComputeWeightsDigest(
     while (!rest.empty()) {
       const absl::Span<const uint8_t> piece = rest.first(std::min<size_t>(kPiece, rest.size()));
       digest.Update(piece);
+      MemoryMappedFile::DropPages(piece);
       rest.remove_prefix(piece.size());
       done += static_cast<int64_t>(piece.size());
       if (progress != nullptr && !progress(done, total))

@@ -66,6 +66,9 @@ class Checkpoint {
   // In name order.
   absl::Span<const Shard> shards() const { return shards_; }
 
+  // Takes all pages of the files out of this process's memory; what is read again comes back.
+  void DropPages() const;
+
  private:
   Checkpoint() = default;
 
@@ -84,9 +87,9 @@ class Checkpoint {
 };
 
 // SHA-256, in lower-case hex, over the bytes of all shards in name order: the weights' part of the
-// model fingerprint. Reads every byte (about 0.5 to 2 GB/s a core). `progress`, if not null, is
-// called with bytes done and bytes in all, at least once per 64 MB; returning false stops the work.
-// Errors: CANCELLED if stopped.
+// model fingerprint. Reads every byte (about 0.5 to 2 GB/s a core) and drops its page. `progress`,
+// if not null, is called with bytes done and bytes in all, at least once per 64 MB; returning false
+// stops the work. Errors: CANCELLED if stopped.
 absl::StatusOr<std::string> ComputeWeightsDigest(
     const Checkpoint& checkpoint,
     const std::function<bool(int64_t done_bytes, int64_t total_bytes)>& progress = nullptr);

@@ -49,6 +49,15 @@ absl::StatusOr<MemoryMappedFile> MemoryMappedFile::Open(const std::string& path)
                           IdentityOf(info));
 }
 
+void MemoryMappedFile::DropPages(absl::Span<const uint8_t> range) {
+  const auto page_size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(range.data());
+  const uintptr_t first = (begin + page_size - 1) / page_size * page_size;
+  const uintptr_t last = (begin + range.size()) / page_size * page_size;
+  // Advice: if it is not taken, the pages stay.
+  if (first < last) (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 bool MemoryMappedFile::IsUnchanged() const {
   struct stat info;
   return stat(path_.c_str(), &info) == 0 && IdentityOf(info) == identity_;

@@ -42,6 +42,10 @@ class MemoryMappedFile {
 
   absl::Span<const uint8_t> data() const { return data_; }
 
+  // Takes the pages that lie wholly in `range`, a part of data(), out of this process's memory:
+  // they are in the system's cache, if anywhere, and come back when they are read.
+  static void DropPages(absl::Span<const uint8_t> range);
+
   // The file when it was opened.
   const FileIdentity& identity() const { return identity_; }
 

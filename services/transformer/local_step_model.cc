@@ -64,6 +64,14 @@ std::function<void(int64_t done_bytes, int64_t total_bytes)> ProgressOf(
   };
 }
 
+// That of the folder; without one, nothing is set.
+absl::StatusOr<GenerationConfig> ReadGenerationConfig(const std::string& folder) {
+  const absl::StatusOr<std::string> text = ReadModelFile(folder, "generation_config.json");
+  if (absl::IsNotFound(text.status())) return GenerationConfig();
+  PHYLLO_RETURN_IF_ERROR(text.status());
+  return ParseGenerationConfig(*text);
+}
+
 }  // namespace
 
 absl::Status LocalStepModel::OpenCache(const LocalStepModelOptions& options,
@@ -84,13 +92,7 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
   PHYLLO_ASSIGN_OR_RETURN(const std::string config,
                           ReadModelFile(options.model_folder, "config.json"));
   PHYLLO_ASSIGN_OR_RETURN(model->config_, ParseModelConfig(config));
-  const absl::StatusOr<std::string> generation =
-      ReadModelFile(options.model_folder, "generation_config.json");
-  if (generation.ok()) {
-    PHYLLO_ASSIGN_OR_RETURN(model->generation_config_, ParseGenerationConfig(*generation));
-  } else if (!absl::IsNotFound(generation.status())) {
-    return generation.status();
-  }
+  PHYLLO_ASSIGN_OR_RETURN(model->generation_config_, ReadGenerationConfig(options.model_folder));
   PHYLLO_ASSIGN_OR_RETURN(model->description_, DescribeDecoder(model->config_));
   PHYLLO_ASSIGN_OR_RETURN(model->checkpoint_, Checkpoint::Open(options.model_folder));
   PHYLLO_ASSIGN_OR_RETURN(EmbeddingTable table,
@@ -120,6 +122,8 @@ absl::StatusOr<std::unique_ptr<LocalStepModel>> LocalStepModel::Load(
                          .progress = ProgressOf("packing", options),
                          .image = model->cache_.image.get(),
                          .image_progress = ProgressOf("reading", options)}));
+  // From now on only rows of embeddings are read.
+  model->checkpoint_->DropPages();
   model->sizes_ = {.hidden_size = model->description_.hidden_size,
                    .vocab_size = model->description_.vocab_size,
                    .max_rows = options.max_rows,
