@@ -1,6 +1,7 @@
 #include "clients/bench/load_runner.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -213,13 +214,14 @@ TEST_F(LoadRunnerTest, GivesUpWhenNothingWorks) {
 TEST_F(LoadRunnerTest, RequestThatTakesTooLongFails) {
   options_.num_requests = 1;
   options_.timeout = absl::Milliseconds(20);
-  absl::Notification ended;
-  answer_ = [&ended](int, grpc::ServerContext&, FakeGateway::GenerateWriter&) {
-    ended.WaitForNotification();
+  // Owned by the handler too: a call may reach it after its client has given up.
+  const auto ended = std::make_shared<absl::Notification>();
+  answer_ = [ended](int, grpc::ServerContext&, FakeGateway::GenerateWriter&) {
+    ended->WaitForNotification();
     return grpc::Status::OK;
   };
   const LoadResult result = Run();
-  ended.Notify();
+  ended->Notify();
   EXPECT_EQ(result.errors.count(absl::StatusCode::kDeadlineExceeded), 1);
 }
 
