@@ -245,9 +245,10 @@ TEST_F(LoadRunnerTest, InterruptCancelsAndKeepsWhatWasMeasured) {
 TEST_F(LoadRunnerTest, NoRequestBeginsAfterTheDuration) {
   options_.num_requests = 0;
   options_.duration = absl::Milliseconds(30);
+  // Those under way are answered to the end. On a machine that is slow enough there is none.
   const LoadResult result = Run();
-  EXPECT_GE(result.completed_count, 1);
   EXPECT_EQ(result.completed_count, Requests().size());
+  EXPECT_EQ(result.failed_count(), 0);
 }
 
 }  // namespace

@@ -380,19 +380,17 @@ TEST_F(TransformerServiceTest, EncodesEveryTokenWithPoolingNone) {
 
 TEST_F(TransformerServiceTest, RefusesStreamsBeyondTheirMemoryWithARetryDelay) {
   const std::vector<int32_t> prompt(100, 1);
-  MemoryReservation taken(request_memory_);
-  PHYLLO_ASSERT_OK(taken.Grow(request_memory_.limit_bytes() - kStreamBytes));
-  // The stream has room, but not its request.
-  Outcome outcome = Generate(Start(prompt, 1), prompt);
-  EXPECT_THAT(outcome.status,
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_request_bytes")));
-  EXPECT_TRUE(GetRetryDelay(outcome.status).has_value());
-  PHYLLO_ASSERT_OK(taken.Grow(1));
-  outcome = Generate(Start(prompt, 1), prompt);
-  EXPECT_THAT(outcome.status,
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_request_bytes")));
-  EXPECT_TRUE(GetRetryDelay(outcome.status).has_value());
-  taken.Clear();
+  // A stream gives its memory back some time after its client knows that it ended, so what is taken
+  // shrinks from case to case.
+  for (const int64_t room : {kStreamBytes - 1, kStreamBytes}) {
+    MemoryReservation taken(request_memory_);
+    PHYLLO_ASSERT_OK(taken.Grow(request_memory_.limit_bytes() - room));
+    // The stream has no room, then its request has none.
+    const Outcome outcome = Generate(Start(prompt, 1), prompt);
+    EXPECT_THAT(outcome.status,
+                StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_request_bytes")));
+    EXPECT_TRUE(GetRetryDelay(outcome.status).has_value());
+  }
   PHYLLO_EXPECT_OK(Generate(Start(prompt, 1), prompt).status);
 }
 

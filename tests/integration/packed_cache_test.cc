@@ -31,13 +31,15 @@ class PackedCacheTest : public ::testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_ + "/model");
     PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string demo, FindDemoModel());
+    // Links, not copies: the digest of files that have just changed is not kept.
     for (const fs::directory_entry& entry : fs::directory_iterator(demo)) {
       if (entry.is_regular_file())
-        fs::copy_file(entry.path(), folder_ + "/model/" + entry.path().filename().string());
+        fs::create_symlink(fs::canonical(entry.path()),
+                           folder_ + "/model/" + entry.path().filename().string());
     }
   }
 
-  // Starts the services with the copied model. `choice` as of --packed_cache.
+  // Starts the services with the linked model. `choice` as of --packed_cache.
   std::unique_ptr<RunningServices> Start(const std::string& choice,
                                          const std::vector<std::string>& transformer_flags = {}) {
     ServiceFlags flags;
