@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
@@ -20,6 +21,7 @@ import compare
 import http_load
 import measure
 import peers
+import phyllo
 import random_tokenizer
 import report
 import rows
@@ -185,6 +187,41 @@ class HttpLoadTest(unittest.TestCase):
     def test_percentile_is_the_nearest_rank(self):
         self.assertEqual([http_load.percentile(range(1, 201), percent) for percent in (50, 90, 99)], [100, 180, 198])
         self.assertEqual(http_load.percentile([7], 99), 7)
+
+
+class InterruptTest(unittest.TestCase):
+
+    def program(self, name, folder):
+        """A program that says its process id and then never ends."""
+        path = pathlib.Path(folder) / name
+        path.write_text(f"#!/bin/sh\necho $$ > {folder}/pid\necho started\nexec sleep 1000\n")
+        path.chmod(0o755)
+        return path
+
+    def assert_ended(self, folder):
+        with self.assertRaises(ProcessLookupError):
+            os.kill(int((pathlib.Path(folder) / "pid").read_text()), 0)
+
+    def test_phyllo_that_is_starting_is_stopped(self):
+        with tempfile.TemporaryDirectory() as folder:
+            server = phyllo.Phyllo(self.program("phyllo", folder), 1, f"{folder}/log")
+            with unittest.mock.patch.object(phyllo.json, "loads", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+                server.start_server(pathlib.Path(folder), rows.MODELS["qwen25-0.5b"], "int8", folder)
+            self.assert_ended(folder)
+
+    def test_llama_server_that_is_starting_is_stopped(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.program("llama-server", folder)
+            there = peers.Peers("", [], folder, "none", 1, f"{folder}/log")
+
+            def interrupt(*_, **__):
+                while not (pathlib.Path(folder) / "pid").exists() or not (pathlib.Path(folder) / "pid").read_text():
+                    pass
+                raise KeyboardInterrupt
+
+            with unittest.mock.patch.object(peers.urllib.request, "urlopen", interrupt), self.assertRaises(KeyboardInterrupt):
+                there.start_server(pathlib.Path(folder), rows.MODELS["qwen25-0.5b"], "int8")
+            self.assert_ended(folder)
 
 
 class ReportTest(unittest.TestCase):

@@ -101,7 +101,11 @@ class LlamaServer:
             peers.llama("llama-server", "-m", peers.path(checkpoints.gguf_of(models, model, precision)), "-t", str(threads),
                         "-c", str(_SLOTS * _CONTEXT_OF_A_SLOT), "-np", str(_SLOTS), "-cram", "0", "--host", "127.0.0.1",
                         "--port", str(self.port)), log)
-        self._wait(begin, log)
+        try:
+            self._wait(begin, log)
+        except BaseException:  # Ctrl-C does not reach a session of its own.
+            processes.stop(self._process)
+            raise
         self.start_seconds = time.perf_counter() - begin
 
     def _wait(self, begin, log):
@@ -115,7 +119,6 @@ class LlamaServer:
             except (urllib.error.URLError, OSError):
                 pass
             time.sleep(0.02)
-        self.__exit__()
         raise processes.ProgramError(f"llama-server was not ready after {_START_TIMEOUT} s")
 
     def load(self, vocabulary, streams, requests, prompt_tokens, new_tokens):

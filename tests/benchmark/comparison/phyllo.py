@@ -47,15 +47,18 @@ class PhylloServer:
         self._log = log
         begin = time.perf_counter()
         self._process = processes.start([program, "up", str(folder), "--address", "127.0.0.1:0", "--json", *flags], log)
-        line = self._process.stdout.readline()
-        self.start_seconds = time.perf_counter() - begin
         try:
+            line = self._process.stdout.readline()
+            self.start_seconds = time.perf_counter() - begin
             services = json.loads(line)
             self._address = services["gateway"]["address"]
+            self._pids = [service["pid"] for service in services.values()]
         except (ValueError, KeyError) as error:
             processes.stop(self._process)
             raise processes.ProgramError(f"phyllo up did not start: {line.decode()}{processes.last_lines(log)}") from error
-        self._pids = [service["pid"] for service in services.values()]
+        except BaseException:  # Ctrl-C does not reach a session of its own.
+            processes.stop(self._process)
+            raise
 
     def load(self, streams, requests, prompt_tokens, new_tokens):
         """The report of `phyllo bench`."""
