@@ -12,7 +12,8 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
-#include "model/config/model_summary.h"
+#include "model/config/summary/model_summary.h"
+#include "model/config/summary/model_summary_text.h"
 #include "model/gguf/model_files.h"
 
 namespace phyllo {
@@ -44,11 +45,16 @@ nlohmann::ordered_json SummaryToJson(const ModelSummary& summary) {
     object["weight_type"] = module.weight_type;
     modules.push_back(std::move(object));
   }
+  nlohmann::ordered_json packed = nlohmann::ordered_json::object();
+  for (const PackedSummary& precision : summary.packed)
+    packed[precision.precision] = precision.weight_bytes;
   return {{"modules", std::move(modules)},
           {"parameter_count", summary.parameter_count},
           {"weight_bytes", summary.weight_bytes},
+          {"packed_weight_bytes", std::move(packed)},
           {"kv_bytes_per_token_f32", summary.kv_bytes_per_token_f32},
-          {"kv_bytes_per_token_bf16", summary.kv_bytes_per_token_bf16}};
+          {"kv_bytes_per_token_bf16", summary.kv_bytes_per_token_bf16},
+          {"kv_bytes_per_token_int8", summary.kv_bytes_per_token_int8}};
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
-#include "model/config/model_summary.h"
+#include "model/config/summary/model_summary.h"
 #include "model/heads/pooling.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/sampling/logits_row.h"

@@ -8,8 +8,8 @@
 #include "model/base/check.h"
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
-#include "model/config/model_summary.h"
 #include "model/config/rope.h"
+#include "model/config/summary/model_summary.h"
 #include "model/tensor/dtype.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

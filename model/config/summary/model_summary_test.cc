@@ -1,4 +1,4 @@
-#include "model/config/model_summary.h"
+#include "model/config/summary/model_summary.h"
 
 #include <cstdint>
 #include <fstream>
@@ -15,6 +15,7 @@
 #include "model/checkpoint/tensor_view.h"
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
+#include "model/config/summary/model_summary_text.h"
 #include "model/tensor/dtype.h"
 
 namespace phyllo {
@@ -63,6 +64,7 @@ TEST(SummarizeModelTest, DescribesDemoModel) {
   EXPECT_EQ(summary.weight_bytes, 2 * 2534208);
   EXPECT_EQ(summary.kv_bytes_per_token_bf16, 6 * 2 * 2 * 32 * 2);
   EXPECT_EQ(summary.kv_bytes_per_token_f32, 2 * summary.kv_bytes_per_token_bf16);
+  EXPECT_EQ(summary.kv_bytes_per_token_int8, 6 * 2 * 2 * (32 + 4));
   const ModuleSummary* k_proj = FindModule(summary, "layers.5.self_attn.k_proj");
   ASSERT_NE(k_proj, nullptr);
   EXPECT_EQ(k_proj->input_shape, "[n, 192]");
@@ -136,8 +138,10 @@ TEST(FormatModelSummaryTest, FoldsEqualLayers) {
   EXPECT_THAT(text, AllOf(HasSubstr("layers.0.mlp.down_proj"),
                           HasSubstr("layers.1 .. layers.5: as layers.0\n"),
                           Not(HasSubstr("layers.1.mlp.down_proj")),
-                          HasSubstr("total: 2,534,208 parameters, 5,068,416 bytes\n"),
-                          HasSubstr("KV cache per token: 1,536 bytes in bf16, 3,072 in f32\n")));
+                          HasSubstr("total: 2,534,208 parameters, 5,068,416 bytes in the file\n"),
+                          HasSubstr("weights in memory: 10,136,832 bytes in f32, 5,07"),
+                          HasSubstr("KV cache per token: 3,072 bytes in f32, 1,536 in bf16, 864 in "
+                                    "int8\n")));
 }
 
 TEST(FormatModelSummaryTest, KeepsLayersThatDiffer) {

@@ -1,6 +1,6 @@
-// The structure of a model as a table: what `phyllo inspect` prints.
-#ifndef PHYLLO_MODEL_CONFIG_MODEL_SUMMARY_H_
-#define PHYLLO_MODEL_CONFIG_MODEL_SUMMARY_H_
+// The structure of a model: what `phyllo inspect` shows.
+#ifndef PHYLLO_MODEL_CONFIG_SUMMARY_MODEL_SUMMARY_H_
+#define PHYLLO_MODEL_CONFIG_SUMMARY_MODEL_SUMMARY_H_
 
 #include <cstdint>
 #include <string>
@@ -24,15 +24,24 @@ struct ModuleSummary {
   std::string weight_type;   // of its matrix in the file, or else of its vector, such as "Q4_K"
 };
 
+// What the weights take in memory in one precision, as `--precision NAME` chooses it.
+struct PackedSummary {
+  const char* precision;  // "f32", "bf16", "int8" or "int4"
+  // Of all matrices, a tied head's too, without padding; embed_tokens itself stays in the file.
+  int64_t weight_bytes = 0;
+};
+
 // A plain value.
 struct ModelSummary {
   std::vector<ModuleSummary> modules;  // in the order of computation
   int64_t parameter_count = 0;         // a tied matrix counts once
   int64_t weight_bytes = 0;
+  std::vector<PackedSummary> packed;  // every precision
   // Bytes of keys and values that one token takes in all layers: 2 * sum(kv * hd) * bytes of an
-  // element.
+  // element, in int8 with a scale of 4 bytes a head.
   int64_t kv_bytes_per_token_f32 = 0;
   int64_t kv_bytes_per_token_bf16 = 0;
+  int64_t kv_bytes_per_token_int8 = 0;
 };
 
 // Describes the model; reads no weights. Bytes are those of the checkpoint's tensors, or of `dtype`
@@ -40,10 +49,6 @@ struct ModelSummary {
 ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpoint* checkpoint,
                             DType dtype);
 
-// The summary as text: a table of fixed-width columns, then the totals. Layers that equal their
-// predecessor are printed as one line, "layers.1 .. layers.5: as layers.0", unless `all_layers`.
-std::string FormatModelSummary(const ModelSummary& summary, bool all_layers);
-
 }  // namespace phyllo
 
-#endif  // PHYLLO_MODEL_CONFIG_MODEL_SUMMARY_H_
+#endif  // PHYLLO_MODEL_CONFIG_SUMMARY_MODEL_SUMMARY_H_

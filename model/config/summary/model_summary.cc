@@ -1,7 +1,6 @@
-#include "model/config/model_summary.h"
+#include "model/config/summary/model_summary.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -11,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/tensor_view.h"
 #include "model/config/decoder_description.h"
@@ -19,9 +17,61 @@
 #include "model/config/weight_map.h"
 #include "model/config/weight_names.h"
 #include "model/tensor/dtype.h"
+#include "model/tensor/linear_input.h"
 
 namespace phyllo {
 namespace {
+
+constexpr int64_t kFloatBytes = sizeof(float);
+
+// Bytes of a packed matrix, padding aside. Integers have an offset and a scale a row; those of 4
+// bits also a byte for two groups of 32 columns.
+int64_t PackedBytes(Precision precision, int64_t rows, int64_t columns) {
+  switch (precision) {
+    case Precision::kF32:
+      return rows * columns * kFloatBytes;
+    case Precision::kBf16:
+      return rows * columns * ByteSize(DType::kBf16);
+    case Precision::kInt8:
+      return rows * (columns + 2 * kFloatBytes);
+    case Precision::kInt4:
+      return rows * (columns / 2 + columns / 64 + 2 * kFloatBytes);
+  }
+  return 0;
+}
+
+// Bytes of a weight in memory when the precision of the model is `base`.
+int64_t PackedBytes(Precision base, const WeightSpec& spec, const DecoderDescription& description) {
+  const auto head_precision = [&] { return base == Precision::kInt4 ? Precision::kInt8 : base; };
+  switch (spec.role) {
+    case WeightRole::kEmbedPositions:
+      return 0;
+    case WeightRole::kEmbedTokens:
+      return description.head == HeadKind::kLmHead && description.tie_word_embeddings
+                 ? PackedBytes(head_precision(), spec.rows, spec.columns)
+                 : 0;
+    case WeightRole::kLmHead:
+      return PackedBytes(head_precision(), spec.rows, spec.columns);
+    case WeightRole::kRouter:
+    case WeightRole::kScore:
+      return PackedBytes(Precision::kF32, spec.rows, spec.columns);
+    default:
+      return PackedBytes(spec.columns == 1 ? Precision::kF32 : base, spec.rows, spec.columns);
+  }
+}
+
+std::vector<PackedSummary> SummarizePacked(const DecoderDescription& description) {
+  std::vector<PackedSummary> summaries;
+  const WeightMap map = BuildWeightMap(description);
+  for (const auto& [precision, name] :
+       {std::pair{Precision::kF32, "f32"}, std::pair{Precision::kBf16, "bf16"},
+        std::pair{Precision::kInt8, "int8"}, std::pair{Precision::kInt4, "int4"}}) {
+    PackedSummary& summary = summaries.emplace_back(PackedSummary{name});
+    for (const WeightSpec& spec : map.specs)
+      summary.weight_bytes += PackedBytes(precision, spec, description);
+  }
+  return summaries;
+}
 
 // "[n, 64]", or "[n]" for token ids.
 std::string TokensBy(int64_t size) { return absl::StrCat("[n, ", size, "]"); }
@@ -243,80 +293,6 @@ void AddHead(const DecoderDescription& description, SummaryBuilder& builder) {
               {WeightRole::kLmHead, WeightRole::kLmHeadBias});
 }
 
-// 1234567 -> "1,234,567".
-std::string Grouped(int64_t number) {
-  const std::string digits = absl::StrCat(number);
-  std::string grouped;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) grouped.push_back(',');
-    grouped.push_back(digits[i]);
-  }
-  return grouped;
-}
-
-// True if the two modules are the same but for the layer number.
-bool SameShape(const ModuleSummary& a, const ModuleSummary& b) {
-  return a.kind == b.kind && a.input_shape == b.input_shape && a.output_shape == b.output_shape &&
-         a.parameter_count == b.parameter_count && a.weight_bytes == b.weight_bytes &&
-         a.weight_type == b.weight_type;
-}
-
-// One past the last module of the layer that begins at `begin`.
-size_t LayerEnd(const std::vector<ModuleSummary>& modules, size_t begin) {
-  size_t end = begin;
-  while (end < modules.size() && modules[end].layer == modules[begin].layer) ++end;
-  return end;
-}
-
-// How many layers from `begin` on, itself included, equal it.
-int64_t EqualLayers(const std::vector<ModuleSummary>& modules, size_t begin) {
-  const size_t size = LayerEnd(modules, begin) - begin;
-  int64_t count = 1;
-  for (size_t next = begin + size; next < modules.size() && modules[next].layer >= 0;
-       next += size, ++count) {
-    if (LayerEnd(modules, next) - next != size) break;
-    if (!std::equal(modules.begin() + begin, modules.begin() + begin + size, modules.begin() + next,
-                    SameShape))
-      break;
-  }
-  return count;
-}
-
-using Cells = std::array<std::string, 7>;
-
-Cells Row(const ModuleSummary& module) {
-  return {module.name,
-          module.kind,
-          module.input_shape,
-          module.output_shape,
-          module.weight_type,
-          Grouped(module.parameter_count),
-          Grouped(module.weight_bytes)};
-}
-
-// The rows as lines of equally wide columns, words to the left and numbers to the right. A row of
-// one cell is a line of its own.
-std::string AlignColumns(absl::Span<const Cells> rows) {
-  constexpr size_t kFirstNumber = 5;
-  std::array<size_t, 7> widths = {};
-  for (const Cells& row : rows) {
-    if (row[1].empty()) continue;
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Cells& row : rows) {
-    for (size_t i = 0; i < row.size() && !(row[1].empty() && i > 0); ++i) {
-      if (i > 0) text.append(2, ' ');
-      const size_t padding = row[1].empty() ? 0 : widths[i] - row[i].size();
-      if (i >= kFirstNumber) text.append(padding, ' ');
-      text += row[i];
-      if (i < kFirstNumber) text.append(padding, ' ');
-    }
-    text.push_back('\n');
-  }
-  return text;
-}
-
 }  // namespace
 
 ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpoint* checkpoint,
@@ -332,8 +308,10 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
                 "[n]", hidden, {WeightRole::kEmbedPositions});
   }
   int64_t kv_elements = 0;
+  int64_t kv_scales = 0;
   for (int64_t layer = 0; layer < description.num_hidden_layers(); ++layer) {
     const AttentionDescription& attention = description.layers[layer].attention;
+    kv_scales += 2 * attention.num_key_value_heads;
     kv_elements += 2 * attention.num_key_value_heads * attention.head_dim;
     AddLayer(description, layer, builder);
   }
@@ -344,33 +322,9 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
   ModelSummary summary = std::move(builder.summary());
   summary.kv_bytes_per_token_f32 = kv_elements * ByteSize(DType::kF32);
   summary.kv_bytes_per_token_bf16 = kv_elements * ByteSize(DType::kBf16);
+  summary.kv_bytes_per_token_int8 = kv_elements + kv_scales * kFloatBytes;
+  summary.packed = SummarizePacked(description);
   return summary;
-}
-
-std::string FormatModelSummary(const ModelSummary& summary, bool all_layers) {
-  std::vector<Cells> rows = {{"module", "kind", "input", "output", "type", "parameters", "bytes"}};
-  const std::vector<ModuleSummary>& modules = summary.modules;
-  size_t i = 0;
-  while (i < modules.size()) {
-    if (modules[i].layer < 0) {
-      rows.push_back(Row(modules[i++]));
-      continue;
-    }
-    const size_t size = LayerEnd(modules, i) - i;
-    const int64_t layer = modules[i].layer;
-    const int64_t equal = all_layers ? 1 : EqualLayers(modules, i);
-    for (size_t k = 0; k < size; ++k) rows.push_back(Row(modules[i + k]));
-    if (equal > 1) {
-      std::string layers = absl::StrCat("layers.", layer + 1);
-      if (equal > 2) absl::StrAppend(&layers, " .. layers.", layer + equal - 1);
-      rows.push_back({absl::StrCat(layers, ": as layers.", layer)});
-    }
-    i += size * static_cast<size_t>(equal);
-  }
-  return absl::StrCat(AlignColumns(rows), "total: ", Grouped(summary.parameter_count),
-                      " parameters, ", Grouped(summary.weight_bytes), " bytes\n",
-                      "KV cache per token: ", Grouped(summary.kv_bytes_per_token_bf16),
-                      " bytes in bf16, ", Grouped(summary.kv_bytes_per_token_f32), " in f32\n");
 }
 
 }  // namespace phyllo
