@@ -36,10 +36,9 @@ ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30),
 ABSL_FLAG(int, max_handler_threads, 512,
           "Most calls handled at once; a streaming call counts for as long as it lasts. Range [4, "
           "65536]");
-
 ABSL_FLAG(int64_t, max_transport_bytes, int64_t{512} << 20,
-          "Bytes that gRPC may hold for messages in flight; the transformer takes no more than an "
-          "8th of its memory, but 16 MiB. Range [2^20, 2^40]");
+          "Bytes that gRPC may hold for messages in flight. The gateway and the transformer take "
+          "no more than an eighth of their memory, or 16 MiB if that is more. Range [2^20, 2^40]");
 
 namespace phyllo {
 namespace {
@@ -47,6 +46,11 @@ namespace {
 [[noreturn]] void ExitWithUsageError(absl::string_view message) {
   std::cerr << message << "\nTry --help.\n";
   std::exit(2);
+}
+
+void ExitUnlessInRange(absl::string_view flag, int64_t value, int64_t low, int64_t high) {
+  const absl::Status status = CheckFlagRange(flag, value, low, high);
+  if (!status.ok()) ExitWithUsageError(status.message());
 }
 
 }  // namespace
@@ -70,15 +74,9 @@ ServiceProcessOptions ParseServiceFlags(absl::string_view service,
   const absl::StatusOr<LogFormat> format = ParseLogFormat(absl::GetFlag(FLAGS_log_format));
   if (!format.ok()) ExitWithUsageError(absl::StrCat("--log_format: ", format.status().message()));
   const int max_handler_threads = absl::GetFlag(FLAGS_max_handler_threads);
-  if (max_handler_threads < 4 || max_handler_threads > 65536) {
-    ExitWithUsageError(absl::StrCat("--max_handler_threads is ", max_handler_threads,
-                                    "; it must be in [4, 65536]."));
-  }
+  ExitUnlessInRange("max_handler_threads", max_handler_threads, 4, 65536);
   const int64_t max_transport_bytes = absl::GetFlag(FLAGS_max_transport_bytes);
-  if (max_transport_bytes < int64_t{1} << 20 || max_transport_bytes > int64_t{1} << 40) {
-    ExitWithUsageError(absl::StrCat("--max_transport_bytes is ", max_transport_bytes,
-                                    "; it must be in [2^20, 2^40]."));
-  }
+  ExitUnlessInRange("max_transport_bytes", max_transport_bytes, int64_t{1} << 20, int64_t{1} << 40);
 
   ServiceProcessOptions options;
   options.logger = {std::string(service), *level, *format};
@@ -93,6 +91,12 @@ ServiceProcessOptions ParseServiceFlags(absl::string_view service,
   options.drain_grace = absl::GetFlag(FLAGS_drain_grace);
   options.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
   return options;
+}
+
+absl::Status CheckFlagRange(absl::string_view flag, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, " is ", value, ", must be in [", low, ", ", high, "]"));
 }
 
 std::vector<std::string> SplitAddresses(absl::string_view text) {

@@ -3,9 +3,11 @@
 #ifndef PHYLLO_SERVICES_COMMON_SERVICE_FLAGS_H_
 #define PHYLLO_SERVICES_COMMON_SERVICE_FLAGS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "services/common/service_process.h"
 
@@ -19,6 +21,9 @@ namespace phyllo {
 ServiceProcessOptions ParseServiceFlags(absl::string_view service,
                                         absl::string_view default_address, absl::string_view usage,
                                         int argc, char** argv);
+
+// INVALID_ARGUMENT that names the flag, its value and its range, unless low <= value <= high.
+absl::Status CheckFlagRange(absl::string_view flag, int64_t value, int64_t low, int64_t high);
 
 // A comma separated list without empty elements.
 std::vector<std::string> SplitAddresses(absl::string_view text);

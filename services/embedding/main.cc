@@ -43,7 +43,8 @@ constexpr char kUsage[] =
   embedding --model=/models/qwen3 --listen=127.0.0.1:0 --port_file=/tmp/embedding.port
 
 The matrix stays in the memory map of the checkpoint: only the rows in use cost memory. At the first start every byte of the weights is
-read once for their digest (--packed_cache, --verify_weights). The interface is proto/phyllo/embedding/v1/embedding.proto. SIGTERM drains, a second one stops at once.)";
+read once for their digest (--packed_cache, --verify_weights). The interface is proto/phyllo/embedding/v1/embedding.proto.
+SIGTERM drains, a second one stops at once.)";
 
 struct EmbeddingModel {
   std::unique_ptr<Checkpoint> checkpoint;
@@ -94,8 +95,8 @@ int Main(int argc, char** argv) {
   if (folder.empty())
     return process.Fail(absl::InvalidArgumentError("--model is required; try --help"));
   const int64_t max_rows = absl::GetFlag(FLAGS_max_rows);
-  if (max_rows < 1 || max_rows > 1048576)
-    return process.Fail(absl::InvalidArgumentError("--max_rows is outside [1, 1048576]"));
+  const absl::Status range = CheckFlagRange("max_rows", max_rows, 1, 1048576);
+  if (!range.ok()) return process.Fail(range);
 
   absl::StatusOr<EmbeddingModel> model = LoadModel(folder, process);
   if (!model.ok()) return process.Fail(model.status());

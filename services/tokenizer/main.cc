@@ -46,9 +46,9 @@ int Main(int argc, char** argv) {
     return process.Fail(absl::InvalidArgumentError("--model is required; try --help"));
   TokenizerServiceOptions options;
   options.max_text_bytes = absl::GetFlag(FLAGS_max_text_bytes);
-  if (options.max_text_bytes < 1 || options.max_text_bytes > (int64_t{64} << 20)) {
-    return process.Fail(absl::InvalidArgumentError("--max_text_bytes is outside [1, 67108864]"));
-  }
+  const absl::Status range =
+      CheckFlagRange("max_text_bytes", options.max_text_bytes, 1, int64_t{64} << 20);
+  if (!range.ok()) return process.Fail(range);
 
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::Load(folder);
   if (!tokenizer.ok()) return process.Fail(tokenizer.status());

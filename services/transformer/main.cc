@@ -119,7 +119,8 @@ constexpr char kUsage[] =
   transformer --model=/models/qwen3-8b --draft_model=/models/qwen3-0.6b
 
 The weights are packed at the first start, in memory of their own, and kept for the next one (--packed_cache); every byte of the checkpoint
-is read for its digest, unless its files are as they were (--verify_weights), and one token is computed before health says SERVING. The interface is proto/phyllo/transformer/v1. SIGTERM drains, a second one stops at once.)";
+is read for its digest, unless its files are as they were (--verify_weights), and one token is computed before health says SERVING.
+The interface is proto/phyllo/transformer/v1. SIGTERM drains, a second one stops at once.)";
 
 absl::Time MonotonicNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
@@ -131,12 +132,6 @@ absl::StatusOr<SpeculationMode> ParseSpeculation(const std::string& text) {
   if (text == "off") return SpeculationMode::kOff;
   return absl::InvalidArgumentError(
       absl::StrCat("--speculation is \"", text, "\", must be auto, on or off"));
-}
-
-absl::Status CheckRange(const char* flag, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag, " is ", value, ", must be in [", low, ", ", high, "]"));
 }
 
 std::optional<int64_t> IfPositive(int64_t value) {
@@ -151,22 +146,22 @@ absl::StatusOr<LocalStepModelOptions> ReadModelOptions(ServiceProcess& process) 
     return absl::InvalidArgumentError("--model is required; try --help");
   PHYLLO_ASSIGN_OR_RETURN(options.precision, ParsePrecisionChoice(absl::GetFlag(FLAGS_precision)));
   options.max_rows = absl::GetFlag(FLAGS_max_batch_tokens);
-  PHYLLO_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_rows, 1, 65536));
-  PHYLLO_RETURN_IF_ERROR(CheckRange("max_prefill_tokens", absl::GetFlag(FLAGS_max_prefill_tokens),
-                                    1, options.max_rows));
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_batch_tokens", options.max_rows, 1, 65536));
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange(
+      "max_prefill_tokens", absl::GetFlag(FLAGS_max_prefill_tokens), 1, options.max_rows));
   PHYLLO_RETURN_IF_ERROR(
-      CheckRange("max_sequences", absl::GetFlag(FLAGS_max_sequences), 1, options.max_rows));
-  PHYLLO_RETURN_IF_ERROR(CheckRange("max_sequence_length", absl::GetFlag(FLAGS_max_sequence_length),
-                                    0, int64_t{1} << 31));
-  PHYLLO_RETURN_IF_ERROR(CheckRange("threads", absl::GetFlag(FLAGS_threads), 0, 1024));
+      CheckFlagRange("max_sequences", absl::GetFlag(FLAGS_max_sequences), 1, options.max_rows));
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange(
+      "max_sequence_length", absl::GetFlag(FLAGS_max_sequence_length), 0, int64_t{1} << 31));
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("threads", absl::GetFlag(FLAGS_threads), 0, 1024));
   PHYLLO_RETURN_IF_ERROR(
-      CheckRange("memory_bytes", absl::GetFlag(FLAGS_memory_bytes), 0, kUnlimited));
+      CheckFlagRange("memory_bytes", absl::GetFlag(FLAGS_memory_bytes), 0, kUnlimited));
   PHYLLO_RETURN_IF_ERROR(
-      CheckRange("max_request_bytes", absl::GetFlag(FLAGS_max_request_bytes), 0, kUnlimited));
+      CheckFlagRange("max_request_bytes", absl::GetFlag(FLAGS_max_request_bytes), 0, kUnlimited));
   options.page_size = absl::GetFlag(FLAGS_page_size);
-  PHYLLO_RETURN_IF_ERROR(CheckRange("page_size", options.page_size, 16, 128));
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("page_size", options.page_size, 16, 128));
   PHYLLO_RETURN_IF_ERROR(
-      CheckRange("kv_cache_bytes", absl::GetFlag(FLAGS_kv_cache_bytes), 0, kUnlimited));
+      CheckFlagRange("kv_cache_bytes", absl::GetFlag(FLAGS_kv_cache_bytes), 0, kUnlimited));
   options.kv_cache_bytes = IfPositive(absl::GetFlag(FLAGS_kv_cache_bytes));
   options.max_sequences = absl::GetFlag(FLAGS_max_sequences);
   options.max_sequence_length = IfPositive(absl::GetFlag(FLAGS_max_sequence_length));

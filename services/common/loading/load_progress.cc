@@ -35,9 +35,10 @@ LoadProgress::~LoadProgress() {
 }
 
 void LoadProgress::Report(absl::string_view activity, int64_t done_bytes, int64_t total_bytes) {
+  activity = activity.substr(0, kMaxActivity);
   const bool is_new = activity != activity_;
   if (is_new) {
-    activity_ = std::string(activity.substr(0, kMaxActivity));
+    activity_ = std::string(activity);
     logged_percent_ = 0;
   }
   const int64_t percent = Percent(done_bytes, total_bytes);
