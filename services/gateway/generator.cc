@@ -12,6 +12,7 @@
 #include "services/common/server_identity.h"
 #include "services/gateway/backends/path.h"
 #include "services/gateway/choices/choice_group.h"
+#include "services/gateway/memory/gateway_memory.h"
 #include "services/gateway/requests/generation_request.h"
 #include "services/gateway/requests/prompt.h"
 
@@ -95,6 +96,8 @@ absl::Status Generator::Run(const gateway::v1::GenerateRequest& wire,
   const int64_t token_count = prompt_runs * trace.prompt_token_count +
                               int64_t{request.run_count} * request.stopping.max_new_tokens();
   PHYLLO_RETURN_IF_ERROR(permit.AddTokens(token_count));
+  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(
+      AnswerBytes(request, trace.prompt_token_count, /*whole=*/sink.keeps() || request.best_of())));
   lease.SetTokens(token_count);
 
   const gateway::v1::ResolvedParameters resolved =

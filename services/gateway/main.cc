@@ -1,13 +1,16 @@
 // The gateway's binary.
-#include <atomic>
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "model/base/host_resources.h"
+#include "model/base/status_macros.h"
 #include "services/common/server_identity.h"
 #include "services/common/service_flags.h"
 #include "services/common/service_process.h"
@@ -16,6 +19,7 @@
 #include "services/gateway/encodings/encoder.h"
 #include "services/gateway/gateway_service.h"
 #include "services/gateway/generator.h"
+#include "services/gateway/memory/gateway_memory.h"
 #include "services/gateway/requests/admission.h"
 #include "services/gateway/requests/gateway_metrics.h"
 #include "services/gateway/scorer.h"
@@ -31,8 +35,17 @@ ABSL_FLAG(int64_t, max_requests, 256,
 ABSL_FLAG(int64_t, max_tokens, 1 << 20,
           "Most tokens of their prompts and answers together. Range [1, 2^40]");
 ABSL_FLAG(
-    int64_t, max_request_bytes, int64_t{256} << 20,
-    "Most bytes of the messages they came with, vectors of prompts included. Range [1, 2^40]");
+    int64_t, max_request_bytes, 0,
+    "Most bytes of the messages they came with, vectors of prompts included, and of "
+    "log-probabilities of answers. 0: a 64th of the memory, on many CPUs less, within [8 MiB, "
+    "256 MiB]. Range [0, 2^40]");
+ABSL_FLAG(
+    int64_t, memory_bytes, 0,
+    "Memory that the process may use, all in all. 0: what the cgroup and the machine have "
+    "available. The start fails if the limits could lead beyond it: 8 times "
+    "max_request_bytes; for messages that arrive twice it (at most 64 MiB) for each CPU and two "
+    "more; 128 KiB for each of max_handler_threads and max_requests; max_transport_bytes; and 80 "
+    "MiB. Range [0, 2^40]");
 ABSL_FLAG(absl::Duration, max_client_stall, absl::Seconds(60),
           "Longest time a client may leave a message unread before its call is cancelled");
 ABSL_FLAG(absl::Duration, check_interval, absl::Seconds(2),
@@ -51,20 +64,52 @@ constexpr char kUsage[] =
 It is SERVING while there is a complete path of services whose digests agree. Services may start, stop and come back in any order.
 The interface is proto/phyllo/gateway/v1/gateway.proto. SIGTERM drains, a second one stops at once.)";
 
-absl::Status CheckFlags() {
-  const int64_t max_requests = absl::GetFlag(FLAGS_max_requests);
-  if (max_requests < 1 || max_requests > 65536)
-    return absl::InvalidArgumentError("--max_requests is outside [1, 65536]");
-  const int64_t max_tokens = absl::GetFlag(FLAGS_max_tokens);
-  if (max_tokens < 1 || max_tokens > int64_t{1} << 40)
-    return absl::InvalidArgumentError("--max_tokens is outside [1, 2^40]");
-  const int64_t max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
-  if (max_request_bytes < 1 || max_request_bytes > int64_t{1} << 40)
-    return absl::InvalidArgumentError("--max_request_bytes is outside [1, 2^40]");
-  if (absl::GetFlag(FLAGS_max_client_stall) < absl::Seconds(1))
-    return absl::InvalidArgumentError("--max_client_stall is less than 1s");
-  if (absl::GetFlag(FLAGS_check_interval) < absl::Milliseconds(10))
-    return absl::InvalidArgumentError("--check_interval is less than 10ms");
+// The limits of the flags, which fit into the memory together.
+absl::StatusOr<AdmissionLimits> ReadLimits(ServiceProcess& process) {
+  constexpr int64_t kUnlimited = int64_t{1} << 40;
+  const int64_t memory_flag = absl::GetFlag(FLAGS_memory_bytes);
+  const int64_t request_bytes_flag = absl::GetFlag(FLAGS_max_request_bytes);
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("memory_bytes", memory_flag, 0, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_request_bytes", request_bytes_flag, 0, kUnlimited));
+  const HostResources host = DetectHostResources();
+  const auto cpu_count = static_cast<int64_t>(host.cpus.size());
+  const int64_t memory_bytes = memory_flag > 0 ? memory_flag : host.available_memory_bytes;
+  const AdmissionLimits limits = {
+      .max_requests = absl::GetFlag(FLAGS_max_requests),
+      .max_tokens = absl::GetFlag(FLAGS_max_tokens),
+      .max_request_bytes = request_bytes_flag > 0 ? request_bytes_flag
+                                                  : DefaultRequestBytes(memory_bytes, cpu_count)};
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_requests", limits.max_requests, 1, 65536));
+  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_tokens", limits.max_tokens, 1, kUnlimited));
+
+  ServerOptions& server = process.server_options();
+  if (memory_bytes > 0) {
+    server.max_transport_bytes =
+        std::min(server.max_transport_bytes, std::max(memory_bytes / 8, int64_t{16} << 20));
+  }
+  server.max_receive_message_bytes = static_cast<int>(MaxMessageBytes(limits));
+  const GatewayMemory most = MostMemory(limits, {.max_handler_threads = server.max_handler_threads,
+                                                 .max_transport_bytes = server.max_transport_bytes,
+                                                 .cpu_count = cpu_count});
+  process.logger().Info("memory", {{"limit_bytes", memory_bytes},
+                                   {"most_bytes", most.total()},
+                                   {"max_request_bytes", limits.max_request_bytes},
+                                   {"max_transport_bytes", server.max_transport_bytes}});
+  PHYLLO_RETURN_IF_ERROR(CheckGatewayMemory(most, memory_bytes));
+  return limits;
+}
+
+absl::Status CheckIntervals() {
+  const absl::Duration max_client_stall = absl::GetFlag(FLAGS_max_client_stall);
+  if (max_client_stall < absl::Seconds(1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--max_client_stall is ", absl::FormatDuration(max_client_stall), ", must be at least 1s"));
+  }
+  const absl::Duration check_interval = absl::GetFlag(FLAGS_check_interval);
+  if (check_interval < absl::Milliseconds(10)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--check_interval is ", absl::FormatDuration(check_interval), ", must be at least 10ms"));
+  }
   return absl::OkStatus();
 }
 
@@ -72,8 +117,10 @@ int Main(int argc, char** argv) {
   ServiceProcessOptions process_options =
       ParseServiceFlags("gateway", "127.0.0.1:50050", kUsage, argc, argv);
   ServiceProcess process(process_options);
-  const absl::Status flags = CheckFlags();
-  if (!flags.ok()) return process.Fail(flags);
+  const absl::Status intervals = CheckIntervals();
+  if (!intervals.ok()) return process.Fail(intervals);
+  const absl::StatusOr<AdmissionLimits> limits = ReadLimits(process);
+  if (!limits.ok()) return process.Fail(limits.status());
 
   ServingSwitch serving(process.logger());
   BackendSetOptions backend_options;
@@ -91,8 +138,7 @@ int Main(int argc, char** argv) {
         absl::InvalidArgumentError("every kind of service needs an address; try --help"));
   }
 
-  Admission admission({absl::GetFlag(FLAGS_max_requests), absl::GetFlag(FLAGS_max_tokens),
-                       absl::GetFlag(FLAGS_max_request_bytes)});
+  Admission admission(*limits);
   GatewayMetrics metrics(process.metrics(), admission);
   StallWatch stall_watch(absl::GetFlag(FLAGS_max_client_stall));
   BackendSet backends(std::move(backend_options));

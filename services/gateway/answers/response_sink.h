@@ -20,6 +20,8 @@ class ResponseSink {
   virtual ~ResponseSink() = default;
   // CANCELLED if nobody listens any more.
   virtual absl::Status Send(gateway::v1::GenerateResponse message) = 0;
+  // Whether messages are kept until the last has come.
+  virtual bool keeps() const = 0;
 };
 
 // Numbers messages and writes them to the client. Borrows its arguments.
@@ -35,6 +37,7 @@ class StreamSink final : public ResponseSink {
     return writer_.Write(message) ? absl::OkStatus()
                                   : absl::CancelledError("the client is gone, or reads too slowly");
   }
+  bool keeps() const override { return false; }
 
  private:
   grpc::ServerContext& context_;
@@ -61,6 +64,7 @@ class CollectingSink final : public ResponseSink {
     }
     return absl::OkStatus();
   }
+  bool keeps() const override { return true; }
 
  private:
   gateway::v1::GenerateUnaryResponse& response_;

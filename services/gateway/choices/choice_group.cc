@@ -47,6 +47,7 @@ class ChoiceSink final : public ResponseSink {
     held_.push_back(std::move(message));
     return absl::OkStatus();
   }
+  bool keeps() const override { return hold_; }
 
   std::vector<GenerateResponse>& held() { return held_; }
 

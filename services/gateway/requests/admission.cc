@@ -62,6 +62,12 @@ absl::Status Admission::AddTokens(int64_t token_count) {
 }
 
 absl::Status Admission::AddRequestBytes(int64_t byte_count) {
+  // Bytes are memory: not even a request that is alone may have more.
+  if (byte_count > limits_.max_request_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the request with its answer may take ", byte_count,
+                     " bytes in the gateway, max_request_bytes is ", limits_.max_request_bytes));
+  }
   int64_t under_way = 0;
   {
     const absl::MutexLock lock(&mutex_);

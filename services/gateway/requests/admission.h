@@ -15,7 +15,7 @@ namespace phyllo {
 struct AdmissionLimits {
   int64_t max_requests = 256;    // Under way at once.
   int64_t max_tokens = 1 << 20;  // Of prompts and answers of all requests under way.
-  int64_t max_request_bytes = int64_t{256} << 20;  // Of the messages they came with.
+  int64_t max_request_bytes = int64_t{256} << 20;  // Of their messages and of answers held back.
 };
 
 class AdmissionPermit;
@@ -63,7 +63,8 @@ class AdmissionPermit {
   // Once the prompt is tokenized: `token_count` tokens of prompt and answer. RESOURCE_EXHAUSTED as
   // above if they do not fit, and nothing is taken.
   absl::Status AddTokens(int64_t token_count);
-  // Likewise the bytes of the message that the request came with.
+  // Bytes of the message that the request came with, or that its answer may take.
+  // RESOURCE_EXHAUSTED likewise, without RetryInfo if there are more than the limit.
   absl::Status AddRequestBytes(int64_t byte_count);
 
   // That the request is answered several times: `count` >= 0 more, each of which counts as a

@@ -65,7 +65,7 @@ TEST(AdmissionTest, TakesMoreChoicesThanRequestsWhenTheirRequestIsAlone) {
   EXPECT_EQ(admission.request_count(), 10);
 }
 
-TEST(AdmissionTest, RefusesRowsBeyondTheirBytesUntilOthersEnd) {
+TEST(AdmissionTest, RefusesBytesBeyondTheLimitUntilOthersEnd) {
   Admission admission({.max_requests = 3, .max_request_bytes = 100});
   PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit second, admission.AdmitRequest());
   {
@@ -76,6 +76,16 @@ TEST(AdmissionTest, RefusesRowsBeyondTheirBytesUntilOthersEnd) {
                          HasSubstr("60 request_bytes under way, at most 100")));
   }
   PHYLLO_EXPECT_OK(second.AddRequestBytes(50));
+}
+
+TEST(AdmissionTest, RefusesMoreBytesThanTheLimitEvenAlone) {
+  Admission admission({.max_request_bytes = 100});
+  PHYLLO_ASSERT_OK_AND_ASSIGN(AdmissionPermit permit, admission.AdmitRequest());
+  const absl::Status status = permit.AddRequestBytes(101);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               HasSubstr("101 bytes in the gateway, max_request_bytes is 100")));
+  EXPECT_FALSE(GetRetryDelay(status).has_value()) << "it would be refused again";
+  PHYLLO_EXPECT_OK(permit.AddRequestBytes(100));
 }
 
 TEST(AdmissionTest, GivesTokensBackOnceWhenPermitWasMoved) {
