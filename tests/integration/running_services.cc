@@ -27,7 +27,9 @@ absl::StatusOr<std::unique_ptr<RunningServices>> RunningServices::Start(
     PHYLLO_ASSIGN_OR_RETURN(options.model_folder, FindDemoModel());
   }
   options.flags = flags;
-  options.flags[static_cast<int>(ServiceKind::kTransformer)].push_back("--precision=f32");
+  // The first, so that another one in `flags` counts.
+  auto& transformer_flags = options.flags[static_cast<int>(ServiceKind::kTransformer)];
+  transformer_flags.insert(transformer_flags.begin(), "--precision=f32");
   options.gateway_address = "127.0.0.1:0";
   options.start_timeout = absl::Minutes(2);
   PHYLLO_ASSIGN_OR_RETURN(std::unique_ptr<LocalServices> services, LocalServices::Start(options));
