@@ -21,7 +21,7 @@ struct LoadError {
 // due) to a message's arrival here. The latencies are those of requests that were answered to the
 // end; tokens count wherever they came.
 struct LoadResult {
-  double seconds = 0;  // from the first request to the last message
+  double seconds = 0;  // from the start of the load to the last message
   int64_t completed_count = 0;
   int64_t cancelled_count = 0;  // by Ctrl-C
   int64_t peak_concurrency = 0;

@@ -34,6 +34,12 @@ absl::Status CheckNoneOf(const char* group, const CLI::App& app, const char* ins
   return absl::OkStatus();
 }
 
+// INVALID_ARGUMENT if the option was given as 0, which stands for an option that was not given.
+absl::Status CheckNotZero(const CLI::App& app, const char* option, double value) {
+  if (value != 0 || app.count(option) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(option, " is 0, must be greater"));
+}
+
 constexpr char kLoadGroup[] = "Load on a server";
 constexpr char kModelGroup[] = "In this process";
 
@@ -94,6 +100,11 @@ void CommandParser::AddModelBenchOptions(Command& command, BenchOptions& options
 absl::Status CommandParser::FinishLoad(const Command& command, const RawBenchOptions& raw,
                                        BenchOptions& options) const {
   LoadOptions& load = options.load;
+  const CLI::App& app = *command.app;
+  PHYLLO_RETURN_IF_ERROR(CheckNotZero(app, "--concurrency", static_cast<double>(load.concurrency)));
+  PHYLLO_RETURN_IF_ERROR(CheckNotZero(app, "--request-rate", load.request_rate));
+  PHYLLO_RETURN_IF_ERROR(
+      CheckNotZero(app, "--num-requests", static_cast<double>(load.num_requests)));
   PHYLLO_RETURN_IF_ERROR(ParseLengths("--prompt-tokens", raw.prompt_tokens, load.prompt_tokens));
   PHYLLO_RETURN_IF_ERROR(ParseLengths("--output-tokens", raw.output_tokens, load.output_tokens));
   PHYLLO_RETURN_IF_ERROR(ParseTime("--duration", raw.duration, load.duration));

@@ -155,8 +155,8 @@ are started for it) and report the time to the first token, the latency between 
 A closed loop keeps --concurrency requests under way; with --request-rate, an open loop, requests begin at random
 times (a Poisson process), however slow the answers are, and are measured from the time they were due.
 
-The last form runs MODEL in this process, as llama-bench does: prefill of -p tokens (pp), decode of -n tokens in
-batches of -b (tg); the median of -r repetitions, and the least and greatest.
+The last form runs MODEL in this process, as llama-bench does: prefill of -p tokens, decode of -n tokens in batches
+of -b; the median of -r repetitions, and the least and greatest.
 
 Prompts are random token ids, answers are greedy and as long as asked for, unless options say otherwise. LENGTHS is
 N, uniform:LOW,HIGH, lognormal:MEDIAN,SIGMA,MAX or list:A,B,...

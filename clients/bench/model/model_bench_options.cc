@@ -1,5 +1,7 @@
 #include "clients/bench/model/model_bench_options.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 
@@ -8,6 +10,7 @@ namespace {
 
 constexpr int64_t kMaxTokens = 1 << 20;
 constexpr int64_t kMaxRows = 1 << 16;
+constexpr int64_t kMaxBatch = 4096;  // Logits of all its sequences are in memory.
 
 absl::Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return absl::OkStatus();
@@ -29,7 +32,12 @@ absl::Status CheckModelBenchOptions(const ModelBenchOptions& options) {
   PHYLLO_RETURN_IF_ERROR(CheckRange("--threads", options.threads, 0, 1024));
   PHYLLO_RETURN_IF_ERROR(CheckList("-p", options.prompt_tokens, 0, kMaxTokens));
   PHYLLO_RETURN_IF_ERROR(CheckList("-n", options.new_tokens, 0, kMaxTokens));
-  PHYLLO_RETURN_IF_ERROR(CheckList("-b", options.batches, 1, kMaxRows));
+  const auto is_zero = [](int64_t value) { return value == 0; };
+  if (std::all_of(options.prompt_tokens.begin(), options.prompt_tokens.end(), is_zero) &&
+      std::all_of(options.new_tokens.begin(), options.new_tokens.end(), is_zero)) {
+    return absl::InvalidArgumentError("-p and -n are 0: there is nothing to measure");
+  }
+  PHYLLO_RETURN_IF_ERROR(CheckList("-b", options.batches, 1, kMaxBatch));
   PHYLLO_RETURN_IF_ERROR(CheckRange("--depth", options.depth, 0, kMaxTokens));
   PHYLLO_RETURN_IF_ERROR(CheckRange("--chunk", options.chunk, 1, kMaxRows));
   return CheckRange("-r", options.repetitions, 1, 1000);

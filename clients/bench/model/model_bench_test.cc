@@ -9,6 +9,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
+#include "model/config/decoder_description.h"
+#include "model/config/model_config.h"
+#include "model/config/summary/model_summary.h"
+#include "model/gguf/model_files.h"
+#include "model/tensor/dtype.h"
 
 namespace phyllo {
 namespace {
@@ -61,6 +66,23 @@ TEST(ModelBenchTest, BoundIsMeasuredBesideEveryPrecision) {
   }
 }
 
+TEST(ModelBenchTest, WeightsTakeWhatTheSummaryOfTheModelSays) {
+  ModelBenchOptions options = SmallOptions();
+  options.prompt_tokens = {1};
+  options.new_tokens = {0};
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string text, ReadModelFile(options.model, "config.json"));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelConfig config, ParseModelConfig(text));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeDecoder(config));
+  for (const PackedSummary& packed : SummarizeModel(description, nullptr, DType::kF32).packed) {
+    options.precision = packed.precision;
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelBenchResult result, RunModelBench(options, {}));
+    // Which counts no padding.
+    EXPECT_LE(packed.weight_bytes, result.weight_bytes) << packed.precision;
+    EXPECT_NEAR(packed.weight_bytes, result.weight_bytes, 0.03 * result.weight_bytes)
+        << packed.precision;
+  }
+}
+
 TEST(ModelBenchTest, ZeroLeavesATestOut) {
   ModelBenchOptions options = SmallOptions();
   options.prompt_tokens = {0};
@@ -89,9 +111,14 @@ TEST(ModelBenchTest, ErrorsNameValueAndLimit) {
     return std::string(status.message());
   };
   EXPECT_EQ(error([](ModelBenchOptions& options) { options.batches = {0}; }),
-            "-b is 0, must be in [1, 65536]");
+            "-b is 0, must be in [1, 4096]");
   EXPECT_EQ(error([](ModelBenchOptions& options) { options.repetitions = 0; }),
             "-r is 0, must be in [1, 1000]");
+  EXPECT_THAT(error([](ModelBenchOptions& options) {
+                options.prompt_tokens = {0};
+                options.new_tokens = {0};
+              }),
+              HasSubstr("nothing to measure"));
   EXPECT_THAT(error([](ModelBenchOptions& options) { options.precision = "int3"; }),
               HasSubstr("int3"));
   EXPECT_THAT(error([](ModelBenchOptions& options) { options.new_tokens = {1 << 20}; }),

@@ -39,9 +39,9 @@ absl::StatusOr<std::vector<int32_t>> TokenizeFile(const std::string& path, Clien
   request.set_text(std::string(std::istreambuf_iterator<char>(stream), {}));
   request.set_add_special_tokens(false);
   if (request.text().size() > kMaxPromptFileBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("--prompt-file: ", path, " has ",
-                                                   request.text().size(), " bytes, at most ",
-                                                   kMaxPromptFileBytes, " are used"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--prompt-file: ", path, " has ", request.text().size(),
+                     " bytes, must have at most ", kMaxPromptFileBytes));
   }
   PHYLLO_ASSIGN_OR_RETURN(const gateway::v1::TokenizeResponse response,
                           client.Tokenize(request, {.timeout = kCallTimeout}));

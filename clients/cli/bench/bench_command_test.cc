@@ -108,12 +108,15 @@ TEST(BenchOptionsTest, ErrorsNameTheOption) {
   EXPECT_THAT(error({"--serve", "--duration", "long"}),
               AllOf(HasSubstr("--duration"), HasSubstr("long")));
   EXPECT_THAT(error({"--serve", "--concurrency", "5000"}), HasSubstr("[1, 1024]"));
+  EXPECT_THAT(error({"--serve", "--concurrency", "0"}), HasSubstr("--concurrency is 0"));
+  EXPECT_THAT(error({"--serve", "--request-rate", "0"}), HasSubstr("--request-rate is 0"));
+  EXPECT_THAT(error({"--serve", "--num-requests", "0"}), HasSubstr("--num-requests is 0"));
   EXPECT_THAT(error({"--concurrency", "2"}),
               AllOf(HasSubstr("--concurrency"), HasSubstr("--serve")));
   EXPECT_THAT(error({"--serve", "-p", "2"}), HasSubstr("--prefill"));
   EXPECT_THAT(error({"--top-k", "2"}), HasSubstr("--top-k"));
   EXPECT_THAT(error({"--threads", "two"}), HasSubstr("two"));
-  EXPECT_THAT(error({"-b", "0"}), HasSubstr("must be in [1, 65536]"));
+  EXPECT_THAT(error({"-b", "0"}), HasSubstr("must be in [1, 4096]"));
   EXPECT_THAT(error({"--serve", "--max-new-tokens", "5"}), HasSubstr("--output-tokens"));
 }
 

@@ -75,7 +75,7 @@ constexpr RequestSetting kSettings[] = {
     {"n", "choice_count", "N", "generates N answers"},
     {"best-of", "best_of", "N", "generates N answers and returns the likeliest"},
     {"speculative-decoding", "speculative_decoding", "BOOL",
-     "drafts tokens and verifies several in one step, or not; the answer is the same"},
+     "drafts tokens and verifies several in one step; =false: never; the answer is the same"},
     {"logprobs", "output.logprobs.top_count", "N",
      "reports log-probabilities of the N likeliest tokens (with --json)"},
     {"logprob-id", "output.logprobs.token_ids", "ID",
