@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <limits>
 #include <system_error>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
@@ -38,6 +39,7 @@ constexpr int64_t kChunkBytes = int64_t{4} << 20;
 constexpr int64_t kPieceBytes = int64_t{256} << 10;  // read, then digested while it is in the cache
 constexpr int64_t kImageAlignment = int64_t{2} << 20;
 constexpr int64_t kMaxKeyBytes = 4096;
+constexpr int64_t kMaxImageBytes = int64_t{1} << 44;  // bounds the header's memory at 128 MiB
 constexpr int64_t kDigestBytes = 32;
 constexpr absl::string_view kSuffix = ".packed";
 
@@ -103,7 +105,7 @@ absl::StatusOr<OpenImage> ReadHeader(int descriptor) {
         "the packed image has format ", prefix.format_version, ", not ", kFormatVersion));
   }
   if (prefix.key_bytes > kMaxKeyBytes || prefix.image_bytes < 0 ||
-      prefix.image_bytes > info.st_size ||
+      prefix.image_bytes > kMaxImageBytes || prefix.image_bytes % HugePageArena::kAlignment != 0 ||
       ImageOffset(prefix.key_bytes, prefix.image_bytes) + prefix.image_bytes != info.st_size) {
     return absl::DataLossError(absl::StrCat("the packed image of ", prefix.image_bytes,
                                             " bytes does not fit its file of ", info.st_size,

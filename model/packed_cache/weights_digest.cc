@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -26,7 +24,6 @@ namespace phyllo {
 namespace {
 
 constexpr int kVersion = 1;
-constexpr int64_t kMaxFileBytes = int64_t{16} << 20;
 // The kernel stamps files by a clock that ticks this often, so two changes within a tick look
 // alike.
 constexpr absl::Duration kClockTick = absl::Milliseconds(20);
@@ -55,11 +52,9 @@ bool IsDigest(absl::string_view text) {
 
 // The digest that the file at `path` has for files that are as `files` says.
 absl::StatusOr<std::string> ReadDigestFile(const std::string& path, const std::string& files) {
-  std::ifstream stream(path, std::ios::binary | std::ios::ate);
-  if (!stream) return absl::NotFoundError("there is no digest file yet");
-  if (stream.tellg() > kMaxFileBytes) return absl::DataLossError("the digest file is too large");
-  stream.seekg(0);
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  PHYLLO_ASSIGN_OR_RETURN(const MemoryMappedFile file, MemoryMappedFile::Open(path));
+  const absl::string_view text(reinterpret_cast<const char*>(file.data().data()),
+                               file.data().size());
   absl::string_view rest = text;
   if (!absl::ConsumePrefix(&rest, files))
     return absl::FailedPreconditionError("the digest file is of files that have changed since");
@@ -72,14 +67,14 @@ absl::StatusOr<std::string> ReadDigestFile(const std::string& path, const std::s
   return std::string(digest);
 }
 
-// Whether the files are what they were when they were opened, and so old that a change since would
-// show in their times.
-bool AreSettled(const Checkpoint& checkpoint, absl::Time opened) {
+// Whether the files are what they were when they were opened, and so old that a change since
+// `start` would show in their times.
+bool AreSettled(const Checkpoint& checkpoint, absl::Time start) {
   return std::all_of(checkpoint.shards().begin(), checkpoint.shards().end(),
-                     [opened](const Checkpoint::Shard& shard) {
+                     [start](const Checkpoint::Shard& shard) {
                        const absl::Time changed = absl::FromUnixNanos(std::max(
                            shard.file.identity().ctime_ns, shard.file.identity().mtime_ns));
-                       return changed + kClockTick < opened && shard.file.IsUnchanged();
+                       return changed + kClockTick < start && shard.file.IsUnchanged();
                      });
 }
 

@@ -126,6 +126,12 @@ TEST_F(WeightsDigestTest, AFileOfAnotherVersionCountsAsAbsent) {
   EXPECT_FALSE(Find().from_file);
 }
 
+TEST_F(WeightsDigestTest, APipeInThePlaceOfTheFileIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_EQ(Find().sha256, Computed());
+  EXPECT_TRUE(Find().from_file) << "a file has taken its place";
+}
+
 TEST_F(WeightsDigestTest, IsComputedWhereNothingCanBeWritten) {
   std::filesystem::remove_all(cache_);
   WriteAll(cache_, "a file where the folder should be");
