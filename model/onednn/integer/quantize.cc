@@ -169,7 +169,7 @@ float QuantizeToInt4(absl::Span<const float> w, absl::Span<uint8_t> multipliers,
   const float row_largest = LargestMagnitude(w);
   if (!(row_largest >= kSmallest)) return row_largest * 0.0f;
   // Errors are of values near 1, so that their squares neither overflow nor vanish.
-  const float unit = std::exp2(std::floor(std::log2(row_largest)));
+  const float unit = std::ldexp(1.0f, std::ilogb(row_largest));
   std::vector<float> units(w.size());
   for (size_t i = 0; i < w.size(); ++i) units[i] = w[i] / unit;
   const std::vector<Group> groups = LoadGroups(units);

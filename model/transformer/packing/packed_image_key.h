@@ -7,8 +7,9 @@
 namespace phyllo {
 
 // Which bytes DecoderWeights::Load makes of which weights. Whoever changes the order in which it
-// allocates or the layout of what it packs counts up; packed_weights_test holds the bytes to it.
-inline constexpr int kPackedLayoutVersion = 1;
+// allocates, the layout of what it packs or how it rounds counts up; packed_weights_test knows the
+// bytes of the version.
+inline constexpr int kPackedLayoutVersion = 2;
 
 // All that decides the packed weights of some layers of a model.
 struct PackedImageParts {

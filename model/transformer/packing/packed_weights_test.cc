@@ -2,7 +2,10 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/digest.h"
+#include "model/base/status_macros.h"
 #include "model/base/status_matchers.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/packed_cache/packed_image.h"
@@ -35,6 +39,19 @@ std::string BytesOf(const HugePageArena& arena) {
   return bytes;
 }
 
+// The weights of a toy model, packed.
+absl::StatusOr<std::unique_ptr<Transformer>> LoadToy(const ToyModel& model,
+                                                     const Checkpoint& checkpoint, ThreadPool& pool,
+                                                     Precision precision,
+                                                     const PackedImage* image = nullptr) {
+  PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ToyConfig(model));
+  return Transformer::Load(config, checkpoint, pool,
+                           {.precision = ModelPrecision::Of(precision),
+                            .max_rows = 8,
+                            .progress = nullptr,
+                            .image = image});
+}
+
 class PackedWeightsTest : public ::testing::TestWithParam<ToyModel> {
  protected:
   void SetUp() override {
@@ -44,12 +61,7 @@ class PackedWeightsTest : public ::testing::TestWithParam<ToyModel> {
   }
 
   absl::StatusOr<std::unique_ptr<Transformer>> Load(Precision precision, const PackedImage* image) {
-    PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ToyConfig(GetParam()));
-    return Transformer::Load(config, *checkpoint_, *pool_,
-                             {.precision = ModelPrecision::Of(precision),
-                              .max_rows = 8,
-                              .progress = nullptr,
-                              .image = image});
+    return LoadToy(GetParam(), *checkpoint_, *pool_, precision, image);
   }
 
   PackedImage Image(const std::string& name, ImageMemory memory = ImageMemory::kPrivate) {
@@ -95,6 +107,49 @@ TEST_P(PackedWeightsTest, AnImageOfAnotherSizeIsNotUsed) {
 // offset.
 INSTANTIATE_TEST_SUITE_P(Toys, PackedWeightsTest, ::testing::ValuesIn(ToyModels()),
                          [](const auto& info) { return info.param.name; });
+
+// Overwrites the tensors of a safetensors file with multiples of 1/64, which need no rounding on
+// their way into the file.
+void WriteExactWeights(const std::string& path) {
+  std::string bytes = [&] {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }();
+  uint64_t header_size = 0;
+  std::memcpy(&header_size, bytes.data(), sizeof(header_size));
+  std::mt19937 random(1);
+  for (size_t at = sizeof(header_size) + header_size; at < bytes.size(); at += sizeof(float)) {
+    const float value = static_cast<float>(static_cast<int>(random() % 255) - 127) / 64.0f;
+    std::memcpy(&bytes[at], &value, sizeof(value));
+  }
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// Of models with biases, with transposed matrices and with experts.
+TEST(PackedLayoutTest, VersionStandsForTheseBytes) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto pool, ThreadPool::Create({.num_threads = 2}));
+  std::string digests;
+  for (const Precision precision :
+       {Precision::kF32, Precision::kBf16, Precision::kInt8, Precision::kInt4}) {
+    std::string bytes;
+    for (const char* const name : {"LlamaBiases", "Gpt2", "Qwen3Moe"}) {
+      const ToyModel model = FindToyModel(name);
+      PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string folder, WriteToyModel(model));
+      WriteExactWeights(folder + "/model.safetensors");
+      PHYLLO_ASSERT_OK_AND_ASSIGN(const auto checkpoint, Checkpoint::Open(folder));
+      PHYLLO_ASSERT_OK_AND_ASSIGN(const auto packed, LoadToy(model, *checkpoint, *pool, precision));
+      bytes += BytesOf(packed->weights().arena);
+    }
+    absl::StrAppend(&digests, PrecisionName(precision), " ", Sha256Hex(bytes).substr(0, 16), "\n");
+  }
+  EXPECT_EQ(digests,
+            "f32 bcaabd9f9ca08a9b\n"
+            "bf16 940ea0f5160fcec7\n"
+            "int8 9e76238c4fb6f671\n"
+            "int4 6d5060f64213a58f\n")
+      << "other bytes need another kPackedLayoutVersion";
+  EXPECT_EQ(kPackedLayoutVersion, 2);
+}
 
 TEST(PackedImageKeyTest, EveryPartMakesAnotherKey) {
   const PackedImageParts parts = {.weights_sha256 = "11",
