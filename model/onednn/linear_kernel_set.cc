@@ -16,7 +16,7 @@
 #include "model/onednn/bf16_kernel.h"
 #include "model/onednn/effective_isa.h"
 #include "model/onednn/integer/int4_kernel.h"
-#include "model/onednn/integer/int8_kernel.h"
+#include "model/onednn/panel_kernel/panel_kernel.h"
 #include "oneapi/dnnl/dnnl.h"
 #include "oneapi/dnnl/dnnl_ukernel.h"
 
@@ -33,7 +33,7 @@ int64_t RoundUp(int64_t value, int64_t granule) {
 
 static_assert(Bf16Product::kPanel == kLinearPanel && Bf16Product::kMaxM == kLinearRowBlock &&
               kBf16ScratchBytes <= LinearScratch::kScratchpadBytes);
-static_assert(Int8Product::kPanel == kLinearPanel && Int8Product::kMaxM == kLinearRowBlock);
+static_assert(PanelProduct::kPanel == kLinearPanel && PanelProduct::kMaxM == kLinearRowBlock);
 
 // What oneDNN calls the operands and the sum of a product.
 struct ProductTypes {
@@ -53,27 +53,34 @@ ProductTypes TypesOf(Precision input) {
   }
 }
 
-// Our kernel for bytes; null where the CPU has tiles (AMX), whose kernels are oneDNN's.
-struct Int8Choice {
-  Int8Kernel kernel = nullptr;
+bool HasTiles() { return MayUse(dnnl_cpu_isa_avx512_core_amx); }
+
+// Our PanelKernel for inputs of a precision; null where there is none, and where the CPU has tiles
+// (AMX), whose kernels are oneDNN's.
+struct PanelKernelChoice {
+  PanelKernel kernel = nullptr;
   const char* isa = nullptr;
 };
 
-Int8Choice ChooseInt8Kernel() {
-  if (MayUse(dnnl_cpu_isa_avx512_core_amx)) return {};
+PanelKernelChoice ChoosePanelKernel(Precision input) {
+  if (HasTiles()) return {};
+  if (input == Precision::kBf16) {
+    if (!MayUse(dnnl_cpu_isa_avx512_core_bf16)) return {};
+    return {MultiplyBf16Avx512, "avx512_core_bf16"};
+  }
+  if (input != Precision::kInt8) return {};
   if (MayUse(dnnl_cpu_isa_avx512_core_vnni)) return {MultiplyInt8Avx512Vnni, "avx512_core_vnni"};
   if (MayUse(dnnl_cpu_isa_avx2_vnni)) return {MultiplyInt8AvxVnni, "avx2_vnni"};
   return {MultiplyInt8Avx2, "avx2"};
 }
 
-bool OnednnHasBf16() { return MayUse(dnnl_cpu_isa_avx512_core_bf16); }
-
-// How many rows of int4 are multiplied without unpacking. Tiles multiply so fast that it pays to
-// unpack for fewer rows.
-int64_t MaxFewRows() {
-  if (MayUse(dnnl_cpu_isa_avx512_core_amx)) return 4;
-  return MayUse(dnnl_cpu_isa_avx512_core_vnni) ? Int4Product::kMaxM : 0;
+// Whether a kernel reads all columns of a panel at once, not slices of it one after the other.
+bool ReadsWholePanels(PanelKernel kernel) {
+  return kernel != MultiplyInt8Avx2 && kernel != MultiplyInt8AvxVnni;
 }
+
+// How many rows of int4 are multiplied without unpacking.
+int64_t MaxFewRows() { return MayUse(dnnl_cpu_isa_avx512_core_vnni) ? Int4Product::kMaxM : 0; }
 
 absl::Status KernelError(dnnl_status_t status, const char* step, int64_t m, int64_t k,
                          Precision precision) {
@@ -90,17 +97,17 @@ std::string ImplementationName(Precision precision) {
   const auto onednn = [](const char* types) {
     return absl::StrCat("onednn ", IsaName(), " ", types);
   };
+  const char* const isa = ChoosePanelKernel(InputPrecision(precision)).isa;
   switch (precision) {
     case Precision::kF32:
       return onednn("f32");
     case Precision::kBf16:
-      return OnednnHasBf16() ? onednn("bf16") : "phyllo avx2 bf16";
+      if (HasTiles()) return onednn("bf16");
+      return absl::StrCat("phyllo ", isa == nullptr ? "avx2" : isa, " bf16");
     default:
       break;
   }
-  const Int8Choice int8 = ChooseInt8Kernel();
-  const std::string bytes =
-      int8.kernel == nullptr ? onednn("u8s8") : absl::StrCat("phyllo ", int8.isa, " u8s8");
+  const std::string bytes = isa == nullptr ? onednn("u8s8") : absl::StrCat("phyllo ", isa, " u8s8");
   if (precision == Precision::kInt8) return bytes;
   const char* const few = MaxFewRows() > 0 ? "phyllo avx512_core_vnni u8s4, " : "";
   return absl::StrCat(few, bytes, " of unpacked s4");
@@ -122,13 +129,14 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
   const int64_t max_chunk_bytes =
       precision == Precision::kInt4 ? LinearScratch::kUnpackedBytes : kChunkBytes;
   const int64_t max_chunk = max_chunk_bytes / (kLinearPanel * BytesPerElement(set->input_));
-  if (set->input_ == Precision::kBf16 && !OnednnHasBf16()) {
+  if (const PanelKernel kernel = ChoosePanelKernel(set->input_).kernel; kernel != nullptr) {
+    set->panel_kernel_ = kernel;
+    // What is read again and again fits into the first-level cache: bytes that have been unpacked,
+    // and slices of a panel.
+    const bool reads_once = precision != Precision::kInt4 && ReadsWholePanels(kernel);
+    PHYLLO_RETURN_IF_ERROR(set->AddChunks(reads_once ? max_chunk : 512, /*use_onednn=*/false));
+  } else if (set->input_ == Precision::kBf16 && !HasTiles()) {
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(Bf16Product::kMaxK, /*use_onednn=*/false));
-  } else if (set->input_ == Precision::kInt8 && ChooseInt8Kernel().kernel != nullptr) {
-    set->int8_kernel_ = ChooseInt8Kernel().kernel;
-    // The narrower kernels read a chunk in slices, again and again: from the first-level cache.
-    const bool whole_rows = set->int8_kernel_ == MultiplyInt8Avx512Vnni;
-    PHYLLO_RETURN_IF_ERROR(set->AddChunks(whole_rows ? max_chunk : 512, /*use_onednn=*/false));
   } else {
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(max_chunk, /*use_onednn=*/true));
   }
@@ -214,14 +222,18 @@ void LinearKernelSet::Enter(int64_t chunk, int64_t m) const {
 
 void LinearKernelSet::Leave() { (void)dnnl_brgemm_release_hw_context(); }
 
-const std::byte* LinearKernelSet::ChunkWeights(int64_t chunk, const std::byte* panel,
-                                               std::byte* unpacked) const {
+LinearKernelSet::Weights LinearKernelSet::ReadChunk(int64_t chunk, const std::byte* panel,
+                                                    std::byte* unpacked) const {
   const Chunk& part = chunks_[static_cast<size_t>(chunk)];
   const std::byte* const weights = panel + layout_.WeightBytes(part.begin);
-  if (int4_unpacker_ == nullptr) return weights;
+  if (int4_unpacker_ == nullptr) return {.data = weights};
   int4_unpacker_(reinterpret_cast<const uint8_t*>(weights), part.size,
                  reinterpret_cast<int8_t*>(unpacked));
-  return unpacked;
+  const bool is_last = chunk + 1 == num_chunks();
+  const Chunk& next = chunks_[is_last ? 0 : static_cast<size_t>(chunk) + 1];
+  return {.data = unpacked,
+          .next = panel + (is_last ? layout_.panel_bytes() : layout_.WeightBytes(next.begin)),
+          .next_bytes = layout_.WeightBytes(next.size)};
 }
 
 void LinearKernelSet::RunFew(int64_t m, const void* x, const std::byte* panel,
@@ -234,28 +246,31 @@ void LinearKernelSet::RunFew(int64_t m, const void* x, const std::byte* panel,
                           .tile = reinterpret_cast<int32_t*>(tile)});
 }
 
-void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const std::byte* weights,
+void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const Weights& weights,
                           std::byte* tile, void* scratchpad) const {
   const Chunk& part = chunks_[static_cast<size_t>(chunk)];
   const dnnl_brgemm* const kernel = part.kernels[static_cast<size_t>(m - 1)];
   if (kernel != nullptr) {
     const dnnl_dim_t offsets[2] = {part.begin * BytesPerElement(input_), 0};
     // Cannot fail: its one error is a null kernel.
-    (void)dnnl_brgemm_execute(kernel, x, weights, offsets, tile, scratchpad);
-  } else if (int8_kernel_ != nullptr) {
-    int8_kernel_({.m = m,
-                  .k = part.size,
-                  .x = static_cast<const uint8_t*>(x) + part.begin,
-                  .x_stride = input_stride_,
-                  .panel = reinterpret_cast<const int8_t*>(weights),
-                  .tile = reinterpret_cast<int32_t*>(tile),
-                  .add = chunk > 0});
+    (void)dnnl_brgemm_execute(kernel, x, weights.data, offsets, tile, scratchpad);
+  } else if (panel_kernel_ != nullptr) {
+    const int64_t size = BytesPerElement(input_);
+    panel_kernel_({.m = m,
+                   .k = part.size * size,
+                   .x = static_cast<const std::byte*>(x) + part.begin * size,
+                   .x_stride = input_stride_ * size,
+                   .panel = weights.data,
+                   .tile = tile,
+                   .add = chunk > 0,
+                   .next = weights.next,
+                   .next_bytes = weights.next_bytes});
   } else {
     MultiplyBf16({.m = m,
                   .k = part.size,
                   .x = static_cast<const uint16_t*>(x) + part.begin,
                   .x_stride = input_stride_,
-                  .panel = reinterpret_cast<const uint16_t*>(weights),
+                  .panel = reinterpret_cast<const uint16_t*>(weights.data),
                   .tile = reinterpret_cast<float*>(tile),
                   .add = chunk > 0},
                  scratchpad);

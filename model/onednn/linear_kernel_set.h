@@ -10,27 +10,29 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/onednn/integer/int4_kernel.h"
-#include "model/onednn/integer/int8_kernel.h"
 #include "model/onednn/linear_kernels.h"
+#include "model/onednn/panel_kernel/panel_kernel.h"
 #include "model/onednn/panel_layout.h"
 #include "model/tensor/linear_input.h"
 #include "oneapi/dnnl/dnnl_ukernel.h"
 
 namespace phyllo {
 
-// The kernels for one (in_features, precision). The inputs are cut into chunks whose part of a
-// panel fits well into a cache, by a rule that knows in_features, precision and the CPU only; for
-// chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
-//   tile [m, kLinearPanel] (+)= x [m, chunk of k] · panel [chunk of k, kLinearPanel],   k =
-//   padded_in_features,
-// the first chunk sets the tile, later ones add their sum to it. In f32 each sum runs over its
-// chunk in ascending order whatever m is, and the chunks follow each other in order; bytes are
-// summed in int32, exactly. Private to model/onednn. Immutable, thread-safe.
+// The kernels for one (in_features, precision). The k = padded_in_features inputs are cut into
+// chunks whose part of a panel fits well into a cache, by a rule that knows in_features, precision
+// and the CPU only; for chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
+//   tile [m, kLinearPanel] (+)= x [m, chunk of k] · panel [chunk of k, kLinearPanel]
+// where the first chunk sets the tile and later ones add their sum to it. In f32 and bf16 each sum
+// runs over its chunk in ascending order whatever m is, and the chunks follow each other in order;
+// bytes are summed in int32, exactly. Private to model/onednn. Immutable, thread-safe.
 //
-// Kernels are oneDNN's brgemm micro-kernels where the CPU has instructions for the precision, and
-// ours where it has not: MultiplyBf16 (bf16_kernel.h), and the Int8Kernels, which oneDNN lacks
-// without AVX-512 VNNI. Where there is VNNI but no AMX ours are used too. In int4 a chunk is
-// unpacked to bytes and multiplied like int8; few rows read a panel as it is.
+// Kernels by precision:
+//   f32   oneDNN's brgemm micro-kernels
+//   bf16  oneDNN's where the CPU has AMX, else a PanelKernel (panel_kernel.h) where it has AVX-512
+//         BF16, else MultiplyBf16 (bf16_kernel.h)
+//   int8  oneDNN's where the CPU has AMX, else a PanelKernel
+//   int4  a chunk is unpacked to bytes and multiplied like int8; few rows read a panel as it is
+//         (int4_kernel.h)
 class LinearKernelSet {
  public:
   // Errors as LinearKernels::Get.
@@ -49,14 +51,21 @@ class LinearKernelSet {
   void Enter(int64_t chunk, int64_t m) const;
   static void Leave();
 
-  // The weights of chunk c of a panel, as Run reads them: in int4 unpacked to bytes, into
-  // LinearScratch::kUnpackedBytes.
-  const std::byte* ChunkWeights(int64_t chunk, const std::byte* panel, std::byte* unpacked) const;
+  // The weights of a chunk as Run reads them, and what Run fetches meanwhile; borrowed.
+  struct Weights {
+    const std::byte* data = nullptr;
+    const std::byte* next = nullptr;  // null: nothing but what lies behind `data`
+    int64_t next_bytes = 0;
+  };
 
-  // x: m whole rows of LinearInputStride(in_features) elements; weights: ChunkWeights of the chunk;
-  // tile [m, kLinearPanel] of f32, for bytes of int32; both 64-byte aligned; scratchpad of
+  // Those of chunk c of a panel: in int4 unpacked to bytes, into LinearScratch::kUnpackedBytes;
+  // next is then the packed chunk after it, of the panel behind this one if it is the last.
+  Weights ReadChunk(int64_t chunk, const std::byte* panel, std::byte* unpacked) const;
+
+  // x: m whole rows of LinearInputStride(in_features) elements; weights: those of the chunk; tile
+  // [m, kLinearPanel] of f32, for bytes of int32; both 64-byte aligned; scratchpad of
   // LinearScratch::kScratchpadBytes.
-  void Run(int64_t chunk, int64_t m, const void* x, const std::byte* weights, std::byte* tile,
+  void Run(int64_t chunk, int64_t m, const void* x, const Weights& weights, std::byte* tile,
            void* scratchpad) const;
 
   // Up to so many rows are better multiplied by RunFew; 0 where there is no such kernel.
@@ -74,7 +83,7 @@ class LinearKernelSet {
     int64_t begin;  // of k
     int64_t size;
     std::array<const dnnl_brgemm*, kLinearRowBlock> kernels;  // [m - 1], owned by owned_; null:
-                                                              // MultiplyBf16 or int8_kernel_
+                                                              // MultiplyBf16 or panel_kernel_
   };
 
   LinearKernelSet(int64_t in_features, Precision precision);
@@ -90,7 +99,7 @@ class LinearKernelSet {
   const PanelLayout layout_;
   const int64_t input_stride_;  // elements
   const Precision input_;       // of x
-  Int8Kernel int8_kernel_ = nullptr;
+  PanelKernel panel_kernel_ = nullptr;
   Int4Unpacker int4_unpacker_ = nullptr;
   int64_t max_few_rows_ = 0;
   std::vector<Chunk> chunks_;

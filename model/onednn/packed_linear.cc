@@ -233,8 +233,8 @@ void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, LinearScra
   if (x.rows <= kernels_->max_few_rows())
     return kernels_->RunFew(x.rows, x.data, panel_weights, tile);
   for (int64_t chunk = 0; chunk < kernels_->num_chunks(); ++chunk) {
-    const std::byte* const weights =
-        kernels_->ChunkWeights(chunk, panel_weights, scratch.Unpacked(worker));
+    LinearKernelSet::Weights weights =
+        kernels_->ReadChunk(chunk, panel_weights, scratch.Unpacked(worker));
     int64_t entered = 0;
     for (int64_t row = 0; row < x.rows; row += kLinearRowBlock) {
       const int64_t m = std::min(kLinearRowBlock, x.rows - row);
@@ -242,6 +242,7 @@ void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, LinearScra
       entered = m;
       kernels_->Run(chunk, m, x.SubRows(row, m).data, weights,
                     tile + row * LinearScratch::kTileRowBytes, scratch.Scratchpad(worker));
+      weights.next = nullptr;  // has been fetched
     }
   }
 }

@@ -109,16 +109,8 @@ void MultiplyInt4Avx512Vnni(const Int4Product& product) {
       return Rows<2>(product);
     case 3:
       return Rows<3>(product);
-    case 4:
-      return Rows<4>(product);
-    case 5:
-      return Rows<5>(product);
-    case 6:
-      return Rows<6>(product);
-    case 7:
-      return Rows<7>(product);
     default:
-      return Rows<8>(product);
+      return Rows<4>(product);
   }
 }
 

@@ -14,10 +14,7 @@ namespace {
 
 constexpr int64_t kPanel = Int4Layout::kPanel;
 
-bool HasAvx512() {
-  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
-}
+bool HasAvx512() { return __builtin_cpu_supports("x86-64-v4") != 0; }
 
 // A panel of k input features and what it means.
 struct Panel {

@@ -13,7 +13,7 @@ namespace phyllo {
 //   for each of the two groups, for each half of the columns, for each eight of k, for each sixteen
 //   of the half's columns: [16, 4] bytes, of which byte b holds in its lower four bits the q
 //   (two's complement) of the eight's k = b, in its upper four bits that of k = b + 4.
-// So a register of 64 bytes splits into two of what Int8Product reads.
+// So a register of 64 bytes splits into two of what a PanelProduct of int8 reads.
 struct Int4Layout {
   static constexpr int64_t kPanel = 64;
   static constexpr int64_t kGroup = 32;

@@ -1,10 +1,11 @@
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "model/onednn/integer/int8_kernel.h"
-#include "model/onednn/integer/int8_register_tile.h"
+#include "model/onednn/panel_kernel/panel_kernel.h"
+#include "model/onednn/panel_kernel/register_tile.h"
 
 namespace phyllo {
 namespace {
@@ -20,11 +21,11 @@ struct Avx2 {
   using Weights = Pairs;
   using Input = Pairs;
 
-  static Weights Prepare(const int8_t* panel) {
+  static Weights Prepare(const std::byte* panel) {
     const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(panel));
     return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)};
   }
-  static Input Broadcast(const uint8_t* x) {
+  static Input Broadcast(const std::byte* x) {
     int32_t bytes;
     std::memcpy(&bytes, x, sizeof(bytes));
     const __m256i four = _mm256_set1_epi32(bytes);
@@ -34,27 +35,20 @@ struct Avx2 {
     return _mm256_add_epi32(
         sum, _mm256_add_epi32(_mm256_madd_epi16(x.even, w.even), _mm256_madd_epi16(x.odd, w.odd)));
   }
-  static Sum Zero() { return _mm256_setzero_si256(); }
-  static Sum Load(const int32_t* tile) {
-    return _mm256_load_si256(reinterpret_cast<const __m256i*>(tile));
-  }
-  static void Store(int32_t* tile, Sum sum) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(tile), sum);
-  }
 };
 
 }  // namespace
 
-void MultiplyInt8Avx2(const Int8Product& product) {
+void MultiplyInt8Avx2(const PanelProduct& product) {
   int64_t row = 0;
-  for (; product.m - row >= 4; row += 4) Int8Rows<Avx2, 4, 2>(product, row);
+  for (; product.m - row >= 4; row += 4) MultiplyRows<Avx2, 4, 2>(product, row);
   switch (product.m - row) {
     case 1:
-      return Int8Rows<Avx2, 1, 8>(product, row);
+      return MultiplyRows<Avx2, 1, 8>(product, row);
     case 2:
-      return Int8Rows<Avx2, 2, 4>(product, row);
+      return MultiplyRows<Avx2, 2, 4>(product, row);
     case 3:
-      return Int8Rows<Avx2, 3, 2>(product, row);
+      return MultiplyRows<Avx2, 3, 2>(product, row);
     default:
       return;
   }
