@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "services/common/internal/metrics_server.h"
 
 namespace phyllo {
@@ -29,7 +30,10 @@ absl::Status WriteWhole(const std::string& path, const std::string& text) {
 }  // namespace
 
 ServiceProcess::ServiceProcess(const ServiceProcessOptions& options)
-    : options_(options), logger_(options.logger), load_progress_(logger_, options.progress_file) {}
+    : options_(options), logger_(options.logger), load_progress_(logger_, options.progress_file) {
+  // Debian's Abseil is built with its search for deadlocks, which every lock of gRPC pays for.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+}
 
 int ServiceProcess::Run(const std::vector<CarriedService>& services, const ServiceHooks& hooks) {
   std::unique_ptr<MetricsServer> metrics_server;
