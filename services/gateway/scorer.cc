@@ -145,9 +145,9 @@ absl::Status Scorer::Score(const ScoreRequest& wire, const grpc::ServerContext& 
   PHYLLO_RETURN_IF_ERROR(permit.AddTokens(static_cast<int64_t>(scored.token_ids.size())));
   lease.SetTokens(static_cast<int64_t>(scored.token_ids.size()));
 
-  PHYLLO_ASSIGN_OR_RETURN(tokenizer::v1::TokenizerService::Stub* const tokenizer,
-                          backends_.PickTokenizer(lease.state()));
-  AnswerDecoder decoder(*tokenizer, context, {});
+  PHYLLO_ASSIGN_OR_RETURN(DecodeMultiplexer* const multiplexer,
+                          backends_.PickDecoder(lease.state()));
+  AnswerDecoder decoder(*multiplexer, context, {});
   PromptRows rows(backends_, lease.state(), context, scored.token_ids);
   const std::unique_ptr<grpc::ClientContext> call_context =
       grpc::ClientContext::FromServerContext(context);

@@ -5,15 +5,16 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
-#include "model/tokenizer/incremental_decoder.h"
 #include "services/common/status_bridge.h"
 #include "services/tokenizer/chat_conversion.h"
+#include "services/tokenizer/sequence_decoder.h"
 
 namespace phyllo {
 
 using tokenizer::v1::DecodeRequest;
 using tokenizer::v1::DecodeResponse;
+using tokenizer::v1::DecodeSequencesRequest;
+using tokenizer::v1::DecodeSequencesResponse;
 using tokenizer::v1::DecodeStreamRequest;
 using tokenizer::v1::DecodeStreamResponse;
 using tokenizer::v1::EncodeRequest;
@@ -58,7 +59,8 @@ grpc::Status TokenizerServiceImpl::Decode(grpc::ServerContext*, const DecodeRequ
   const bool skip_special_tokens =
       !request->has_skip_special_tokens() || request->skip_special_tokens();
   response->set_text(tokenizer_.Decode(request->token_ids(), skip_special_tokens));
-  for (const int32_t token_id : request->token_ids()) response->add_tokens(TokenBytes(token_id));
+  for (const int32_t token_id : request->token_ids())
+    response->add_tokens(TokenBytes(tokenizer_, token_id));
   return grpc::Status::OK;
 }
 
@@ -67,23 +69,29 @@ grpc::Status TokenizerServiceImpl::DecodeStream(
     grpc::ServerReaderWriter<DecodeStreamResponse, DecodeStreamRequest>* stream) {
   DecodeStreamRequest request;
   if (!stream->Read(&request)) return grpc::Status::OK;
-  const tokenizer::v1::DecodeStreamOptions& options = request.options();
-  IncrementalDecoder decoder(tokenizer_,
-                             !options.has_skip_special_tokens() || options.skip_special_tokens());
-  if (!options.prompt_tail_token_ids().empty()) decoder.Seed(options.prompt_tail_token_ids());
+  SequenceDecoder decoder(tokenizer_, request.options());
   do {
     DecodeStreamResponse response;
-    std::string text = decoder.Append(request.token_ids());
-    if (request.finish()) text += decoder.Finish();
-    response.set_text_delta(std::move(text));
-    for (const int32_t token_id : request.token_ids()) response.add_tokens(TokenBytes(token_id));
-    for (const int32_t token_id : request.lookup_token_ids())
-      response.add_lookup_tokens(TokenBytes(token_id));
+    decoder.Decode(request, response);
     if (!stream->Write(response) || request.finish()) return grpc::Status::OK;
-    request.Clear();
     if (!stream->Read(&request)) return grpc::Status::OK;
   } while (!request.has_options());
   return ToGrpcStatus(InvalidField("options", "may be given in the first request only"));
+}
+
+grpc::Status TokenizerServiceImpl::DecodeSequences(
+    grpc::ServerContext*,
+    grpc::ServerReaderWriter<DecodeSequencesResponse, DecodeSequencesRequest>* stream) {
+  SequenceDecoders decoders(tokenizer_);
+  DecodeSequencesRequest request;
+  DecodeSequencesResponse response;
+  while (stream->Read(&request)) {
+    response.Clear();
+    const absl::Status decoded = decoders.Decode(request, response);
+    if (!decoded.ok()) return ToGrpcStatus(decoded);
+    if (!stream->Write(response)) break;
+  }
+  return grpc::Status::OK;
 }
 
 grpc::Status TokenizerServiceImpl::RenderChat(grpc::ServerContext*,
@@ -139,11 +147,6 @@ absl::Status TokenizerServiceImpl::CheckTextSize(absl::string_view field,
   if (byte_count <= options_.max_text_bytes) return absl::OkStatus();
   return InvalidField(field, absl::StrCat("is ", byte_count, " bytes long; at most ",
                                           options_.max_text_bytes, " are accepted"));
-}
-
-std::string TokenizerServiceImpl::TokenBytes(int32_t token_id) const {
-  absl::optional<TokenInfo> info = tokenizer_.FindToken(token_id);
-  return info.has_value() ? std::move(info->bytes) : std::string();
 }
 
 }  // namespace phyllo

@@ -32,6 +32,10 @@ class TokenizerServiceImpl final : public tokenizer::v1::TokenizerService::Servi
       grpc::ServerContext* context,
       grpc::ServerReaderWriter<tokenizer::v1::DecodeStreamResponse,
                                tokenizer::v1::DecodeStreamRequest>* stream) override;
+  grpc::Status DecodeSequences(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<tokenizer::v1::DecodeSequencesResponse,
+                               tokenizer::v1::DecodeSequencesRequest>* stream) override;
   grpc::Status RenderChat(grpc::ServerContext* context,
                           const tokenizer::v1::RenderChatRequest* request,
                           tokenizer::v1::RenderChatResponse* response) override;
@@ -41,8 +45,6 @@ class TokenizerServiceImpl final : public tokenizer::v1::TokenizerService::Servi
  private:
   absl::Status CheckIds(const google::protobuf::RepeatedField<int32_t>& token_ids) const;
   absl::Status CheckTextSize(absl::string_view field, int64_t byte_count) const;
-  // The bytes that `token_id` contributes; empty for the ids that pad a checkpoint's vocabulary.
-  std::string TokenBytes(int32_t token_id) const;
 
   const Tokenizer& tokenizer_;
   const ChatTemplate* const chat_template_;

@@ -3,6 +3,7 @@
 #include "services/tokenizer/tokenizer_service.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,12 +15,18 @@
 #include "services/common/channel.h"
 #include "services/common/server.h"
 #include "services/common/status_bridge.h"
+#include "services/tokenizer/sequence_decoder.h"
 
 namespace phyllo {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using tokenizer::v1::DecodeSequenceRequest;
+using tokenizer::v1::DecodeSequencesRequest;
+using tokenizer::v1::DecodeSequencesResponse;
 using tokenizer::v1::DecodeStreamRequest;
 using tokenizer::v1::DecodeStreamResponse;
 
@@ -152,6 +159,74 @@ TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenOptionsComeTwice) {
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_THAT(FromGrpcStatus(stream->Finish()),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("options")));
+}
+
+TEST_F(TokenizerServiceTest, DecodesSequencesOfOneCallEachForItself) {
+  const auto stream = stub_->DecodeSequences(&context_);
+  const std::map<int64_t, std::vector<int32_t>> ids = {{7, Encode("né 👍🏽")},
+                                                       {-1, Encode("Once")}};
+  std::map<int64_t, std::string> texts;
+  size_t longest = 0;
+  for (const auto& [id, sequence] : ids) longest = std::max(longest, sequence.size());
+  for (size_t i = 0; i <= longest; ++i) {
+    DecodeSequencesRequest request;
+    for (const auto& [id, sequence] : ids) {
+      if (i > sequence.size()) continue;
+      DecodeSequenceRequest& piece = *request.add_pieces();
+      piece.set_sequence_id(id);
+      if (i < sequence.size()) piece.mutable_request()->add_token_ids(sequence[i]);
+      piece.mutable_request()->set_finish(i == sequence.size());
+    }
+    ASSERT_TRUE(stream->Write(request));
+    DecodeSequencesResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    ASSERT_EQ(response.pieces_size(), request.pieces_size());
+    for (int piece = 0; piece < response.pieces_size(); ++piece) {
+      EXPECT_EQ(response.pieces(piece).sequence_id(), request.pieces(piece).sequence_id());
+      texts[response.pieces(piece).sequence_id()] += response.pieces(piece).response().text_delta();
+    }
+  }
+  stream->WritesDone();
+  PHYLLO_EXPECT_OK(FromGrpcStatus(stream->Finish()));
+  EXPECT_THAT(texts, ElementsAre(Pair(-1, "Once"), Pair(7, "né 👍🏽")));
+}
+
+TEST_F(TokenizerServiceTest, BeginsSequenceAnewAfterFinish) {
+  const auto stream = stub_->DecodeSequences(&context_);
+  for (int i = 0; i < 2; ++i) {
+    DecodeSequencesRequest request;
+    DecodeStreamRequest& piece = *request.add_pieces()->mutable_request();
+    piece.mutable_options();
+    piece.add_token_ids(Encode("Once")[0]);
+    piece.set_finish(true);
+    ASSERT_TRUE(stream->Write(request));
+    DecodeSequencesResponse response;
+    EXPECT_TRUE(stream->Read(&response));
+  }
+}
+
+TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenSequenceGetsOptionsTwice) {
+  const auto stream = stub_->DecodeSequences(&context_);
+  DecodeSequencesRequest request;
+  request.add_pieces()->mutable_request()->mutable_options();
+  request.add_pieces()->mutable_request()->mutable_options();
+  ASSERT_TRUE(stream->Write(request));
+  DecodeSequencesResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_THAT(FromGrpcStatus(stream->Finish()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("options")));
+}
+
+TEST_F(TokenizerServiceTest, ReturnsResourceExhaustedWhenTooManySequencesAreOpen) {
+  const auto stream = stub_->DecodeSequences(&context_);
+  DecodeSequencesRequest request;
+  for (int64_t id = 0; id <= SequenceDecoders::kMaxSequences; ++id)
+    request.add_pieces()->set_sequence_id(id);
+  ASSERT_TRUE(stream->Write(request));
+  DecodeSequencesResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_THAT(FromGrpcStatus(stream->Finish()),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("65536")));
 }
 
 TEST_F(TokenizerServiceTest, RendersChatWithControlTokensOnlyFromTemplate) {

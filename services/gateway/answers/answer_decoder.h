@@ -1,10 +1,9 @@
-// Generated ids to the text of the answer: a DecodeStream of the tokenizer service and the stop
-// matcher behind it.
+// Generated ids to the text of the answer: a sequence of the tokenizer service and the stop matcher
+// behind it.
 #ifndef PHYLLO_SERVICES_GATEWAY_ANSWERS_ANSWER_DECODER_H_
 #define PHYLLO_SERVICES_GATEWAY_ANSWERS_ANSWER_DECODER_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "grpcpp/client_context.h"
 #include "grpcpp/server_context.h"
-#include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
+#include "phyllo/tokenizer/v1/tokenizer.pb.h"
 #include "services/gateway/answers/stop_matcher.h"
+#include "services/gateway/backends/decode_multiplexer.h"
 
 namespace phyllo {
 
@@ -35,15 +34,14 @@ struct DecodedTokens {
   std::vector<std::string> lookup_tokens;  // Bytes of the lookup ids, in order.
 };
 
-// Owns the stream; cancels it if it dies before Finish. Whether and where a stop sequence ends the
+// Owns the sequence; ends it if it dies before Finish. Whether and where a stop sequence ends the
 // answer does not depend on how ids are grouped into calls of Append. Errors are the client's
 // status: UNAVAILABLE names the tokenizer. Thread-compatible.
 class AnswerDecoder {
  public:
-  // `parent` is the client's call: its end ends this stream. Borrows `stub`.
-  AnswerDecoder(tokenizer::v1::TokenizerService::Stub& stub, const grpc::ServerContext& parent,
+  // `parent` is the client's call: Append and Finish give up soon after it has ended. Borrows both.
+  AnswerDecoder(DecodeMultiplexer& multiplexer, const grpc::ServerContext& parent,
                 const AnswerDecoderOptions& options);
-  ~AnswerDecoder();
   AnswerDecoder(const AnswerDecoder&) = delete;
   AnswerDecoder& operator=(const AnswerDecoder&) = delete;
 
@@ -51,7 +49,7 @@ class AnswerDecoder {
   absl::StatusOr<DecodedTokens> Append(absl::Span<const int32_t> token_ids,
                                        absl::Span<const int32_t> lookup_token_ids);
 
-  // No more ids come: returns the text that was held back, and ends the stream. It may still
+  // No more ids come: returns the text that was held back. It may still
   // complete a stop sequence.
   absl::StatusOr<std::string> Finish();
 
@@ -59,21 +57,15 @@ class AnswerDecoder {
   std::optional<int64_t> stopped() const { return matcher_.matched(); }
 
  private:
-  absl::Status Write(absl::Span<const int32_t> token_ids,
-                     absl::Span<const int32_t> lookup_token_ids, bool finish);
-  absl::StatusOr<tokenizer::v1::DecodeStreamResponse> Read();
-  absl::Status BrokenStream();
+  void Send(absl::Span<const int32_t> token_ids, absl::Span<const int32_t> lookup_token_ids,
+            bool finish);
 
   const bool one_by_one_;  // There are stop sequences: each id is a request of its own, so that it
                            // is known which one completed a match.
   StopMatcher matcher_;
   tokenizer::v1::DecodeStreamOptions stream_options_;
   bool options_sent_ = false;
-  bool ended_ = false;
-  const std::unique_ptr<grpc::ClientContext> context_;
-  std::unique_ptr<grpc::ClientReaderWriter<tokenizer::v1::DecodeStreamRequest,
-                                           tokenizer::v1::DecodeStreamResponse>>
-      stream_;
+  DecodeSequence sequence_;
 };
 
 }  // namespace phyllo

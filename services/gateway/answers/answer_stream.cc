@@ -31,11 +31,10 @@ AnswerDecoderOptions DecoderOptions(const GenerationRequest& request, const Prom
 
 }  // namespace
 
-AnswerStream::AnswerStream(const AnswerStreamOptions& options,
-                           tokenizer::v1::TokenizerService::Stub& tokenizer,
+AnswerStream::AnswerStream(const AnswerStreamOptions& options, DecodeMultiplexer& decoder,
                            const grpc::ServerContext& parent)
     : options_(options),
-      decoder_(tokenizer, parent, DecoderOptions(options.request, options.prompt)) {}
+      decoder_(decoder, parent, DecoderOptions(options.request, options.prompt)) {}
 
 absl::Status AnswerStream::Begin() {
   if (!options_.request.wire->output().echo_prompt()) return absl::OkStatus();

@@ -32,8 +32,8 @@ struct AnswerStreamOptions {
 // by how they are grouped. Thread-compatible.
 class AnswerStream {
  public:
-  // `tokenizer` is the one that decodes this answer.
-  AnswerStream(const AnswerStreamOptions& options, tokenizer::v1::TokenizerService::Stub& tokenizer,
+  // `decoder` is that of the tokenizer that decodes this answer.
+  AnswerStream(const AnswerStreamOptions& options, DecodeMultiplexer& decoder,
                const grpc::ServerContext& parent);
 
   // Sends the prompt's text if it is to be repeated.

@@ -68,10 +68,10 @@ absl::Status BackendSet::CallEmbedding(
                     [&](int64_t index) { return call(*connections_[index].embedding); });
 }
 
-absl::StatusOr<TokenizerService::Stub*> BackendSet::PickTokenizer(const BackendState& partner) {
+absl::StatusOr<DecodeMultiplexer*> BackendSet::PickDecoder(const BackendState& partner) {
   const absl::StatusOr<int64_t> index = Pick(BackendKind::kTokenizer, &partner);
   if (!index.ok()) return index.status();
-  return connections_[*index].tokenizer.get();
+  return connections_[*index].decoder.get();
 }
 
 std::vector<BackendState> BackendSet::Snapshot() const {
@@ -89,7 +89,10 @@ void BackendSet::AddBackends(BackendKind kind, const std::vector<std::string>& a
     states_.push_back(std::move(state));
     const std::shared_ptr<grpc::Channel> channel = CreateChannel(addresses[i]);
     Connection connection;
-    if (kind == BackendKind::kTokenizer) connection.tokenizer = TokenizerService::NewStub(channel);
+    if (kind == BackendKind::kTokenizer) {
+      connection.tokenizer = TokenizerService::NewStub(channel);
+      connection.decoder = std::make_unique<DecodeMultiplexer>(*connection.tokenizer);
+    }
     if (kind == BackendKind::kEmbedding) connection.embedding = EmbeddingService::NewStub(channel);
     if (kind == BackendKind::kTransformer)
       connection.transformer = TransformerService::NewStub(channel);

@@ -20,6 +20,7 @@
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
 #include "phyllo/transformer/v1/transformer.grpc.pb.h"
 #include "services/gateway/backends/backend.h"
+#include "services/gateway/backends/decode_multiplexer.h"
 
 namespace phyllo {
 
@@ -39,9 +40,9 @@ struct BackendSetOptions {
 
 class TransformerLease;
 
-// Owns one channel to each server and a thread that asks all of them for GetInfo, again and again:
-// a server that answers is available, one that does not is passed over until it does. Thread-safe.
-// Outlives its leases.
+// Owns one channel to each server, what is shared on it, and a thread that asks all of them for
+// GetInfo, again and again: a server that answers is available, one that does not is passed over
+// until it does. Thread-safe. Outlives its leases.
 class BackendSet {
  public:
   explicit BackendSet(BackendSetOptions options);
@@ -65,9 +66,9 @@ class BackendSet {
       const std::function<grpc::Status(embedding::v1::EmbeddingService::Stub&)>& call)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The next tokenizer in turn, for a stream. As for CallTokenizer, but a failure later is the
-  // caller's.
-  absl::StatusOr<tokenizer::v1::TokenizerService::Stub*> PickTokenizer(const BackendState& partner)
+  // For a sequence, where the next tokenizer in turn decodes. As for CallTokenizer, but a failure
+  // later is the caller's.
+  absl::StatusOr<DecodeMultiplexer*> PickDecoder(const BackendState& partner)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<BackendState> Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -75,9 +76,10 @@ class BackendSet {
  private:
   friend class TransformerLease;
 
-  // A server's connection; the stub of its kind is set.
+  // A server's connection; the stub of its kind is set, and a tokenizer's decoder.
   struct Connection {
     std::unique_ptr<tokenizer::v1::TokenizerService::Stub> tokenizer;
+    std::unique_ptr<DecodeMultiplexer> decoder;
     std::unique_ptr<embedding::v1::EmbeddingService::Stub> embedding;
     std::unique_ptr<transformer::v1::TransformerService::Stub> transformer;
   };

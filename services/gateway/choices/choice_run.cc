@@ -42,9 +42,9 @@ GenerateStart ChoiceRun::MakeStart() const {
 }
 
 absl::Status ChoiceRun::Run(absl::FunctionRef<void()> on_prompt_done) {
-  PHYLLO_ASSIGN_OR_RETURN(tokenizer::v1::TokenizerService::Stub* const tokenizer,
-                          parts_.backends.PickTokenizer(parts_.lease.state()));
-  AnswerStream answer({parts_.request, parts_.prompt, sink_, parts_.metrics, trace_}, *tokenizer,
+  PHYLLO_ASSIGN_OR_RETURN(DecodeMultiplexer* const decoder,
+                          parts_.backends.PickDecoder(parts_.lease.state()));
+  AnswerStream answer({parts_.request, parts_.prompt, sink_, parts_.metrics, trace_}, *decoder,
                       parts_.parent);
   PromptRows prompt_rows(parts_.backends, parts_.lease.state(), parts_.parent,
                          parts_.prompt.token_ids);

@@ -1,6 +1,7 @@
 #include "services/gateway/testing/fake_services.h"
 
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,8 @@
 namespace phyllo {
 namespace {
 
+using tokenizer::v1::DecodeSequencesRequest;
+using tokenizer::v1::DecodeSequencesResponse;
 using tokenizer::v1::DecodeStreamRequest;
 using tokenizer::v1::DecodeStreamResponse;
 using transformer::v1::GenerateRequest;
@@ -37,6 +40,20 @@ std::string UnfinishedTail(const google::protobuf::RepeatedField<int32_t>& token
   std::string text;
   for (const int32_t id : token_ids) text += TokenBytes(id);
   return text.substr(WholeCharacters(text));
+}
+
+// Answers the next request of a sequence; `held` is the unfinished character it stands at.
+void DecodeBytes(const DecodeStreamRequest& request, std::string& held,
+                 DecodeStreamResponse& response) {
+  for (const int32_t id : request.token_ids()) {
+    held += TokenBytes(id);
+    response.add_tokens(TokenBytes(id));
+  }
+  for (const int32_t id : request.lookup_token_ids()) response.add_lookup_tokens(TokenBytes(id));
+  const size_t whole = WholeCharacters(held);
+  response.set_text_delta(held.substr(0, whole));
+  held.erase(0, whole);
+  if (request.finish() && !held.empty()) response.mutable_text_delta()->append("\xEF\xBF\xBD");
 }
 
 void AddBytes(const std::string& text, google::protobuf::RepeatedField<int32_t>& token_ids) {
@@ -86,27 +103,27 @@ grpc::Status FakeTokenizer::Decode(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status FakeTokenizer::DecodeStream(
+grpc::Status FakeTokenizer::DecodeSequences(
     grpc::ServerContext*,
-    grpc::ServerReaderWriter<DecodeStreamResponse, DecodeStreamRequest>* stream) {
-  std::string held;
-  DecodeStreamRequest request;
-  for (bool first = true; stream->Read(&request); first = false) {
-    if (first != request.has_options())
-      return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
-                          "options belong to the first request");
-    if (first) held = UnfinishedTail(request.options().prompt_tail_token_ids());
-    DecodeStreamResponse response;
-    for (const int32_t id : request.token_ids()) {
-      held += TokenBytes(id);
-      response.add_tokens(TokenBytes(id));
+    grpc::ServerReaderWriter<DecodeSequencesResponse, DecodeSequencesRequest>* stream) {
+  ++decode_call_count;
+  std::map<int64_t, std::string> held_by_id;
+  DecodeSequencesRequest request;
+  while (stream->Read(&request)) {
+    if (on_decode) on_decode(request);
+    DecodeSequencesResponse response;
+    for (const tokenizer::v1::DecodeSequenceRequest& piece : request.pieces()) {
+      const auto [held, first] = held_by_id.try_emplace(piece.sequence_id());
+      if (first != piece.request().has_options())
+        return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
+                            "options belong to the first request");
+      if (first) held->second = UnfinishedTail(piece.request().options().prompt_tail_token_ids());
+      tokenizer::v1::DecodeSequenceResponse& answer = *response.add_pieces();
+      answer.set_sequence_id(piece.sequence_id());
+      DecodeBytes(piece.request(), held->second, *answer.mutable_response());
+      if (piece.request().finish()) held_by_id.erase(held);
     }
-    for (const int32_t id : request.lookup_token_ids()) response.add_lookup_tokens(TokenBytes(id));
-    const size_t whole = WholeCharacters(held);
-    response.set_text_delta(held.substr(0, whole));
-    held.erase(0, whole);
-    if (request.finish() && !held.empty()) response.mutable_text_delta()->append("\xEF\xBF\xBD");
-    if (!stream->Write(response) || request.finish()) break;
+    if (!stream->Write(response)) break;
   }
   return grpc::Status::OK;
 }

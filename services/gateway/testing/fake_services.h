@@ -30,21 +30,24 @@ inline constexpr int64_t kFakeMaxRows = 4;     // Of one answer of the embedding
 // What every fake says of itself; tests change it before the server starts.
 common::v1::ServerInfo FakeServerInfo();
 
-// Encodes bytes and the pair "xy", decodes whole UTF-8 characters, renders a chat as
-// "role:content|" for each message.
+// Encodes bytes and the pair "xy", decodes whole UTF-8 characters (DecodeSequences only), renders a
+// chat as "role:content|" for each message.
 class FakeTokenizer final : public tokenizer::v1::TokenizerService::Service {
  public:
   common::v1::ServerInfo info = FakeServerInfo();
   std::atomic<int> encode_count{0};
+  std::atomic<int> decode_call_count{0};  // of DecodeSequences
+  // Called with every request of DecodeSequences before it is answered. May be empty.
+  std::function<void(const tokenizer::v1::DecodeSequencesRequest&)> on_decode;
 
   grpc::Status Encode(grpc::ServerContext* context, const tokenizer::v1::EncodeRequest* request,
                       tokenizer::v1::EncodeResponse* response) override;
   grpc::Status Decode(grpc::ServerContext* context, const tokenizer::v1::DecodeRequest* request,
                       tokenizer::v1::DecodeResponse* response) override;
-  grpc::Status DecodeStream(
+  grpc::Status DecodeSequences(
       grpc::ServerContext* context,
-      grpc::ServerReaderWriter<tokenizer::v1::DecodeStreamResponse,
-                               tokenizer::v1::DecodeStreamRequest>* stream) override;
+      grpc::ServerReaderWriter<tokenizer::v1::DecodeSequencesResponse,
+                               tokenizer::v1::DecodeSequencesRequest>* stream) override;
   grpc::Status RenderChat(grpc::ServerContext* context,
                           const tokenizer::v1::RenderChatRequest* request,
                           tokenizer::v1::RenderChatResponse* response) override;

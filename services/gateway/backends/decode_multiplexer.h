@@ -1,0 +1,67 @@
+// What all answers under way want decoded by one tokenizer, in one call.
+#ifndef PHYLLO_SERVICES_GATEWAY_BACKENDS_DECODE_MULTIPLEXER_H_
+#define PHYLLO_SERVICES_GATEWAY_BACKENDS_DECODE_MULTIPLEXER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
+
+namespace phyllo {
+
+class DecodeCall;
+
+// Opens the DecodeSequences call to a tokenizer that all sequences at a time share: requests that
+// come while others are being written go out together. The call ends with its last sequence, so
+// that a tokenizer without work can drain. Thread-safe. Outlives its sequences.
+class DecodeMultiplexer {
+ public:
+  // Borrows `stub`.
+  explicit DecodeMultiplexer(tokenizer::v1::TokenizerService::Stub& stub) : stub_(stub) {}
+  DecodeMultiplexer(const DecodeMultiplexer&) = delete;
+  DecodeMultiplexer& operator=(const DecodeMultiplexer&) = delete;
+
+ private:
+  friend class DecodeSequence;
+
+  // The call under way; another one if there is none, or it has broken.
+  std::shared_ptr<DecodeCall> Join() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  tokenizer::v1::TokenizerService::Stub& stub_;
+  absl::Mutex mutex_;
+  std::weak_ptr<DecodeCall> call_ ABSL_GUARDED_BY(mutex_);  // owned by its sequences
+};
+
+// One sequence of ids that are decoded as they come. Ends in the tokenizer when it dies.
+// Thread-compatible.
+class DecodeSequence {
+ public:
+  // Receive gives up soon after `is_cancelled` says so. Borrows the multiplexer.
+  DecodeSequence(DecodeMultiplexer& multiplexer, std::function<bool()> is_cancelled);
+  ~DecodeSequence();
+  DecodeSequence(const DecodeSequence&) = delete;
+  DecodeSequence& operator=(const DecodeSequence&) = delete;
+
+  // Does not wait for the tokenizer. The first request has the options, if any. Nothing follows a
+  // request that says finish.
+  void Send(tokenizer::v1::DecodeStreamRequest request);
+
+  // Blocks for the answer to the oldest request that is not answered yet, of which there is one.
+  // CANCELLED, or what ended the call, in the client's words: UNAVAILABLE names the tokenizer.
+  absl::StatusOr<tokenizer::v1::DecodeStreamResponse> Receive();
+
+ private:
+  DecodeMultiplexer& multiplexer_;
+  const std::function<bool()> is_cancelled_;
+  std::shared_ptr<DecodeCall> call_;  // shared with the other sequences; null before the first Send
+  int64_t id_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_GATEWAY_BACKENDS_DECODE_MULTIPLEXER_H_

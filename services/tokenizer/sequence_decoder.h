@@ -1,0 +1,53 @@
+// Decoding as the streams of the interface ask for it.
+#ifndef PHYLLO_SERVICES_TOKENIZER_SEQUENCE_DECODER_H_
+#define PHYLLO_SERVICES_TOKENIZER_SEQUENCE_DECODER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "model/tokenizer/incremental_decoder.h"
+#include "model/tokenizer/tokenizer.h"
+#include "phyllo/tokenizer/v1/tokenizer.pb.h"
+
+namespace phyllo {
+
+// The bytes that `token_id` contributes; empty for the ids that pad a checkpoint's vocabulary.
+std::string TokenBytes(const Tokenizer& tokenizer, int32_t token_id);
+
+// Answers the requests of one sequence. Thread-compatible. Borrows the tokenizer.
+class SequenceDecoder {
+ public:
+  SequenceDecoder(const Tokenizer& tokenizer, const tokenizer::v1::DecodeStreamOptions& options);
+
+  // Fills `response`, which is empty. Ignores the options. Not after a request that says finish.
+  void Decode(const tokenizer::v1::DecodeStreamRequest& request,
+              tokenizer::v1::DecodeStreamResponse& response);
+
+ private:
+  const Tokenizer& tokenizer_;
+  IncrementalDecoder decoder_;
+};
+
+// Answers the requests of one DecodeSequences call: owns a decoder for each open sequence.
+// Thread-compatible. Borrows the tokenizer.
+class SequenceDecoders {
+ public:
+  static constexpr int64_t kMaxSequences = 65536;
+
+  explicit SequenceDecoders(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  // Fills `response`, which is empty, a piece for each of the request's. INVALID_ARGUMENT if a
+  // sequence is given options after its first request, RESOURCE_EXHAUSTED beyond kMaxSequences.
+  absl::Status Decode(const tokenizer::v1::DecodeSequencesRequest& request,
+                      tokenizer::v1::DecodeSequencesResponse& response);
+
+ private:
+  const Tokenizer& tokenizer_;
+  absl::flat_hash_map<int64_t, SequenceDecoder> decoders_;  // by sequence_id
+};
+
+}  // namespace phyllo
+
+#endif  // PHYLLO_SERVICES_TOKENIZER_SEQUENCE_DECODER_H_
