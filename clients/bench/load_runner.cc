@@ -13,6 +13,7 @@
 
 #include "clients/bench/arrival_schedule.h"
 #include "clients/bench/streamed_request.h"
+#include "grpcpp/channel.h"
 #include "grpcpp/completion_queue.h"
 #include "phyllo/gateway/v1/gateway.grpc.pb.h"
 #include "services/common/channel.h"
@@ -22,17 +23,20 @@ namespace phyllo {
 namespace {
 
 constexpr double kObserveSeconds = 0.25;
+// For the connection; a server that is not there then fails the requests.
+constexpr std::chrono::seconds kConnectTime{30};
 // Nothing is learned from more of them.
 constexpr int64_t kMaxFailuresInARow = 100;
 
 // Of one load. Thread-compatible.
 class LoadRunner {
  public:
-  LoadRunner(const LoadOptions& options, Workload& workload, const LoadRun& run)
+  LoadRunner(const LoadOptions& options, Workload& workload, const LoadRun& run,
+             const std::shared_ptr<grpc::Channel>& channel)
       : options_(options),
         workload_(workload),
         run_(run),
-        stub_(gateway::v1::GatewayService::NewStub(CreateChannel(run.address))),
+        stub_(gateway::v1::GatewayService::NewStub(channel)),
         start_(std::chrono::steady_clock::now()) {
     if (options.request_rate > 0) {
       schedule_.emplace(options.request_rate, options.seed);
@@ -169,7 +173,9 @@ class LoadRunner {
 }  // namespace
 
 LoadResult RunLoad(const LoadOptions& options, Workload& workload, const LoadRun& run) {
-  return LoadRunner(options, workload, run).Run();
+  const std::shared_ptr<grpc::Channel> channel = CreateChannel(run.address);
+  channel->WaitForConnected(std::chrono::system_clock::now() + kConnectTime);
+  return LoadRunner(options, workload, run, channel).Run();
 }
 
 }  // namespace phyllo

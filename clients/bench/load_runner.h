@@ -29,10 +29,10 @@ struct LoadRun {
       observer;  // called a few times a second; may be empty
 };
 
-// Sends the requests of `workload` over one connection and returns when the last has ended; blocks.
-// One thread sends and receives everything, so that the load takes as little as possible of a
-// machine that it may share with the server. Gives up after many failures in a row. Errors of
-// requests are part of the result.
+// Connects, sends the requests of `workload` over this connection and returns when the last has
+// ended; blocks. One thread sends and receives everything, so that the load takes as little as
+// possible of a machine that it may share with the server. Gives up after many failures in a row.
+// Errors of requests are part of the result.
 LoadResult RunLoad(const LoadOptions& options, Workload& workload, const LoadRun& run);
 
 }  // namespace phyllo
