@@ -1,10 +1,12 @@
 #include "services/transformer/news_dispatcher.h"
 
+#include <iterator>
 #include <utility>
 
 namespace phyllo {
 
-NewsDispatcher::NewsDispatcher() : thread_([this] { Run(); }) {}
+NewsDispatcher::NewsDispatcher(absl::Duration interval)
+    : interval_(interval), thread_([this] { Run(); }) {}
 
 NewsDispatcher::~NewsDispatcher() {
   {
@@ -14,25 +16,39 @@ NewsDispatcher::~NewsDispatcher() {
   thread_.join();
 }
 
-void NewsDispatcher::Post(std::weak_ptr<NewsReader> reader) {
+void NewsDispatcher::Post(std::weak_ptr<NewsReader> reader, NewsUrgency urgency) {
   absl::MutexLock lock(&mutex_);
-  posted_.push_back(std::move(reader));
+  (urgency == NewsUrgency::kNow ? now_ : waiting_).push_back(std::move(reader));
 }
 
 void NewsDispatcher::Run() {
-  std::vector<std::weak_ptr<NewsReader>> readers;
-  while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &NewsDispatcher::HasWork));
-      if (posted_.empty()) return;  // stopped
-      std::swap(readers, posted_);
-    }
+  for (Readers readers = WaitForReaders(); !readers.empty(); readers = WaitForReaders()) {
     for (const std::weak_ptr<NewsReader>& posted : readers) {
       if (const std::shared_ptr<NewsReader> reader = posted.lock()) reader->OnNews();
     }
-    readers.clear();
   }
+}
+
+NewsDispatcher::Readers NewsDispatcher::WaitForReaders() {
+  absl::MutexLock lock(&mutex_);
+  Readers readers;
+  while (readers.empty()) {
+    mutex_.Await(absl::Condition(this, &NewsDispatcher::HasWork));
+    const absl::Duration wait =
+        since_called_ ? interval_ - since_called_->Elapsed() : absl::ZeroDuration();
+    const bool interrupted =
+        wait > absl::ZeroDuration() &&
+        mutex_.AwaitWithTimeout(absl::Condition(this, &NewsDispatcher::HasUrgentWork), wait);
+    std::swap(readers, now_);
+    if (interrupted && !stop_) continue;
+    if (stop_ && waiting_.empty()) break;
+    if (waiting_.empty()) continue;
+    readers.insert(readers.end(), std::make_move_iterator(waiting_.begin()),
+                   std::make_move_iterator(waiting_.end()));
+    waiting_.clear();
+    since_called_.emplace();
+  }
+  return readers;
 }
 
 }  // namespace phyllo

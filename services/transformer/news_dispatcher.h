@@ -3,11 +3,15 @@
 #define PHYLLO_SERVICES_TRANSFORMER_NEWS_DISPATCHER_H_
 
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "services/common/stopwatch.h"
+#include "services/transformer/engine/sequence_outbox.h"
 
 namespace phyllo {
 
@@ -19,26 +23,39 @@ class NewsReader {
   virtual void OnNews() = 0;
 };
 
-// One thread that calls readers in the order they were posted. Thread-safe.
+// One thread that calls readers in the order they were posted: at once, or, those whose news can
+// wait, together, when `interval` has passed since the last such time. A message costs more than a
+// step of a small model; so tokens that come faster than people read leave together. Thread-safe.
 class NewsDispatcher {
  public:
-  NewsDispatcher();
+  // With 0 nobody waits.
+  explicit NewsDispatcher(absl::Duration interval);
   // Calls every reader that was posted, then ends.
   ~NewsDispatcher();
   NewsDispatcher(const NewsDispatcher&) = delete;
   NewsDispatcher& operator=(const NewsDispatcher&) = delete;
 
-  // Returns at once; a reader that is gone by then is skipped.
-  void Post(std::weak_ptr<NewsReader> reader) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Readers that are gone by then are skipped.
+  void Post(std::weak_ptr<NewsReader> reader, NewsUrgency urgency) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stop_ || !posted_.empty(); }
+  using Readers = std::vector<std::weak_ptr<NewsReader>>;
 
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Blocks until somebody is to be called. Returns nobody once the dispatcher has stopped.
+  Readers WaitForReaders() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasUrgentWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stop_ || !now_.empty(); }
+  bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return HasUrgentWork() || !waiting_.empty();
+  }
+
+  const absl::Duration interval_;
   absl::Mutex mutex_;
-  std::vector<std::weak_ptr<NewsReader>> posted_ ABSL_GUARDED_BY(mutex_);
+  Readers now_ ABSL_GUARDED_BY(mutex_);
+  Readers waiting_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Stopwatch> since_called_ ABSL_GUARDED_BY(mutex_);  // those that waited
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;
 };
 
 }  // namespace phyllo

@@ -3,6 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -26,10 +28,10 @@ TEST(NewsDispatcherTest, CallsReadersInTheOrderOfTheirPosts) {
   std::vector<int> told;
   const auto one = std::make_shared<Reader>(1, told), two = std::make_shared<Reader>(2, told);
   {
-    NewsDispatcher dispatcher;
-    dispatcher.Post(one);
-    dispatcher.Post(two);
-    dispatcher.Post(one);
+    NewsDispatcher dispatcher(absl::ZeroDuration());
+    dispatcher.Post(one, NewsUrgency::kNow);
+    dispatcher.Post(two, NewsUrgency::kNow);
+    dispatcher.Post(one, NewsUrgency::kNow);
   }
   EXPECT_THAT(told, ElementsAre(1, 2, 1));
 }
@@ -41,11 +43,52 @@ TEST(NewsDispatcherTest, SkipsReadersThatAreGone) {
   const std::weak_ptr<NewsReader> gone = two;
   two.reset();  // before the post: the dispatcher may look at once
   {
-    NewsDispatcher dispatcher;
-    dispatcher.Post(gone);
-    dispatcher.Post(one);
+    NewsDispatcher dispatcher(absl::ZeroDuration());
+    dispatcher.Post(gone, NewsUrgency::kNow);
+    dispatcher.Post(one, NewsUrgency::kNow);
   }
   EXPECT_THAT(told, ElementsAre(1));
+}
+
+// To be told once.
+class NotifyingReader final : public NewsReader {
+ public:
+  void OnNews() override { told_.Notify(); }
+  void Wait() { told_.WaitForNotification(); }
+
+ private:
+  absl::Notification told_;
+};
+
+TEST(NewsDispatcherTest, CallsFirstReaderThatCanWaitAtOnce) {
+  const auto reader = std::make_shared<NotifyingReader>();
+  NewsDispatcher dispatcher(absl::InfiniteDuration());
+  dispatcher.Post(reader, NewsUrgency::kCanWait);
+  reader->Wait();
+}
+
+TEST(NewsDispatcherTest, CallsUrgentReadersWhileOthersWait) {
+  std::vector<int> told;
+  const auto first = std::make_shared<NotifyingReader>();
+  const auto one = std::make_shared<Reader>(1, told), two = std::make_shared<Reader>(2, told);
+  {
+    NewsDispatcher dispatcher(absl::InfiniteDuration());
+    dispatcher.Post(first, NewsUrgency::kCanWait);
+    first->Wait();
+    dispatcher.Post(one, NewsUrgency::kCanWait);  // until the dispatcher ends
+    dispatcher.Post(two, NewsUrgency::kNow);
+  }
+  EXPECT_THAT(told, ElementsAre(2, 1));
+}
+
+TEST(NewsDispatcherTest, CallsWaitingReadersAfterInterval) {
+  const auto first = std::make_shared<NotifyingReader>();
+  const auto second = std::make_shared<NotifyingReader>();
+  NewsDispatcher dispatcher(absl::Milliseconds(1));
+  dispatcher.Post(first, NewsUrgency::kCanWait);
+  first->Wait();
+  dispatcher.Post(second, NewsUrgency::kCanWait);
+  second->Wait();
 }
 
 }  // namespace

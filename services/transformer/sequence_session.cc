@@ -16,7 +16,7 @@ bool SequenceSession::started() const {
   return id_.has_value();
 }
 
-absl::Status SequenceSession::Begin(SequenceRequest request, std::function<void()> on_news) {
+absl::Status SequenceSession::Begin(SequenceRequest request, NewsCallback on_news) {
   absl::StatusOr<Engine::Submitted> submitted =
       engine_.Submit(std::move(request), std::move(on_news));
   if (absl::IsResourceExhausted(submitted.status()))

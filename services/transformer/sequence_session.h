@@ -4,7 +4,6 @@
 #define PHYLLO_SERVICES_TRANSFORMER_SEQUENCE_SESSION_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -37,8 +36,7 @@ class SequenceSession {
   bool started() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Submits. Called once. `on_news` as in SequenceOutbox. Errors of Engine::Submit.
-  absl::Status Begin(SequenceRequest request, std::function<void()> on_news)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Begin(SequenceRequest request, NewsCallback on_news) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Answers a need with rows [n, hidden_size]. INVALID_ARGUMENT if the sequence has not begun or
   // the rows were not asked for.

@@ -24,7 +24,7 @@ const std::vector<int32_t> kPrompt = {1, 2, 3};
 class SequenceSessionTest : public ::testing::Test {
  protected:
   void Begin() {
-    PHYLLO_ASSERT_OK(session_.Begin(EngineDriver::Request(kPrompt, 5), [] {}));
+    PHYLLO_ASSERT_OK(session_.Begin(EngineDriver::Request(kPrompt, 5), [](NewsUrgency) {}));
   }
 
   static std::vector<float> Rows() { return {1, 0, 2, 1, 3, 2}; }
@@ -100,7 +100,7 @@ TEST_F(SequenceSessionTest, LetsTheClientCloseAfterItsLastRow) {
 
 TEST_F(SequenceSessionTest, AddsARetryHintWhenTheQueueIsFull) {
   driver_.Add(EngineDriver::Request(kPrompt, 5));
-  const absl::Status status = session_.Begin(EngineDriver::Request(kPrompt, 5), [] {});
+  const absl::Status status = session_.Begin(EngineDriver::Request(kPrompt, 5), [](NewsUrgency) {});
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(GetRetryDelay(status), Optional(absl::Seconds(7)));
 }

@@ -60,12 +60,12 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
       stream->StartRead(&stream->request_);
     } else {
       stream->session_.Fail(WithRetryDelay(std::move(status), backend.retry_delay));
-      stream->Pump();
+      stream->TakeNews();
     }
     return stream.get();
   }
 
-  void OnNews() override { Pump(); }
+  void OnNews() override { TakeNews(); }
 
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::Status status = ok ? HandleRequest() : session_.EndRequests();
@@ -76,7 +76,7 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
     } else if (ok) {
       this->StartRead(&request_);
     }
-    Pump();
+    TakeNews();
   }
 
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -91,7 +91,7 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
 
   void OnCancel() override {
     session_.Fail(absl::CancelledError("the client cancelled"));
-    Pump();
+    TakeNews();
   }
 
   void OnDone() override {
@@ -124,14 +124,21 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
           backend_.engine.now() + (absl::FromChrono(context_->deadline()) - absl::Now());
     }
     return session_.Begin(*std::move(sequence),
-                          [weak = this->weak_from_this(), &dispatcher = backend_.dispatcher] {
-                            dispatcher.Post(weak);
-                          });
+                          [weak = this->weak_from_this(), &dispatcher = backend_.dispatcher](
+                              NewsUrgency urgency) { dispatcher.Post(weak, urgency); });
   }
 
   absl::StatusOr<SequenceRequest> BeginConversation() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     return conversation_.Begin(request_.start());
+  }
+
+  void TakeNews() ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      absl::MutexLock lock(&mutex_);
+      may_take_ = true;
+    }
+    Pump();
   }
 
   // Starts the next operation if there is one to start and none is under way. gRPC may call back
@@ -141,7 +148,7 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
     {
       absl::MutexLock lock(&mutex_);
       if (writing_ || finished_) return;
-      if (pending_.empty() && !final_status_) {
+      if (pending_.empty() && !final_status_ && std::exchange(may_take_, false)) {
         SessionNews session = session_.Take();
         pending_memory_ = std::move(session.news.memory);
         conversation_.Append(std::move(session.news), pending_);
@@ -176,6 +183,9 @@ class SequenceStream final : public grpc::ServerBidiReactor<typename Conversatio
   Conversation conversation_ ABSL_GUARDED_BY(mutex_);
   std::deque<Response> pending_ ABSL_GUARDED_BY(mutex_);
   MemoryReservation pending_memory_ ABSL_GUARDED_BY(mutex_);  // of pending_ and response_
+  // There may be news that is to go out now. The end of a write is no reason to look: what came
+  // meanwhile may be of those that can wait.
+  bool may_take_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -50,8 +50,7 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits,
   stats_ = totals_;
 }
 
-absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request,
-                                                 std::function<void()> on_news) {
+absl::StatusOr<Engine::Submitted> Engine::Submit(SequenceRequest request, NewsCallback on_news) {
   PHYLLO_RETURN_IF_ERROR(CheckHead(request, model_.sizes(), options_.max_encoding_elements));
   PHYLLO_RETURN_IF_ERROR(ValidateSequenceRequest(request, limits_));
   if (request.encoding) request.encoding = ResolveEncoding(*request.encoding, model_.sizes());

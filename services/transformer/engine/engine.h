@@ -7,7 +7,6 @@
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_ENGINE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -66,7 +65,7 @@ class Engine {
     SequenceId id = 0;
     std::shared_ptr<SequenceOutbox> outbox;  // shared with the engine
   };
-  absl::StatusOr<Submitted> Submit(SequenceRequest request, std::function<void()> on_news)
+  absl::StatusOr<Submitted> Submit(SequenceRequest request, NewsCallback on_news)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Answers a need with rows [n, d]. Rows that were not asked for end the sequence with

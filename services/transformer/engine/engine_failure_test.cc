@@ -279,7 +279,7 @@ TEST(EngineFailureTest, RunEndsEverySequenceWhenStopped) {
   absl::Notification asked;
   SequenceRequest request = EngineDriver::Request(kPrompt, 10);
   PHYLLO_ASSERT_OK_AND_ASSIGN(const Engine::Submitted submitted,
-                              driver.engine().Submit(request, [&] {
+                              driver.engine().Submit(request, [&](NewsUrgency) {
                                 if (!asked.HasBeenNotified()) asked.Notify();
                               }));
   std::thread steps([&] { driver.engine().Run(); });

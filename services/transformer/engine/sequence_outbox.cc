@@ -8,7 +8,7 @@
 
 namespace phyllo {
 
-SequenceOutbox::SequenceOutbox(int64_t max_unread_entries, std::function<void()> on_news,
+SequenceOutbox::SequenceOutbox(int64_t max_unread_entries, NewsCallback on_news,
                                MemoryReservation memory)
     : max_unread_entries_(max_unread_entries),
       on_news_(std::move(on_news)),
@@ -51,17 +51,20 @@ void SequenceOutbox::Finish(SequenceResult result) {
 }
 
 void SequenceOutbox::Flush() {
+  NewsUrgency urgency = NewsUrgency::kNow;
   {
     absl::MutexLock lock(&mutex_);
-    if (told_ || news_.empty()) return;
-    told_ = true;
+    if (news_.empty()) return;
+    if (news_.can_wait()) urgency = NewsUrgency::kCanWait;
+    if (told_ && *told_ >= urgency) return;
+    told_ = urgency;
   }
-  on_news_();
+  on_news_(urgency);
 }
 
 SequenceNews SequenceOutbox::Take() {
   absl::MutexLock lock(&mutex_);
-  told_ = false;
+  told_.reset();
   unread_entries_ = 0;
   news_.memory = memory_.Split(std::exchange(unread_bytes_, 0));
   return std::exchange(news_, SequenceNews{});

@@ -73,11 +73,23 @@ struct SequenceNews {
   std::optional<SequenceResult> result;  // the last news there is
   MemoryReservation memory;              // of the tokens, until they are written
 
+  // Nothing but tokens that follow others.
+  bool can_wait() const {
+    return !tokens.empty() && needs.empty() && !prefill_progress && !prefilled &&
+           scored_tokens.empty() && !result;
+  }
   bool empty() const {
     return needs.empty() && !prefill_progress && !prefilled && scored_tokens.empty() &&
            tokens.empty() && !result;
   }
 };
+
+// How soon a reader wants to be told of its news.
+enum class NewsUrgency {
+  kCanWait,  // tokens that follow others: more may be taken with them
+  kNow,      // anything else: the first token, a need, the end
+};
+using NewsCallback = std::function<void(NewsUrgency)>;
 
 // What one token takes in a sequence: its id in the request, the sequence and the history, its
 // place among the occurrences of all tokens, and its place in the index that drafts are found by.
@@ -94,9 +106,8 @@ class SequenceOutbox {
   // Holds at most `max_unread_entries` entries (a token is one, each of its top_logprobs another).
   // `memory` is what the request takes for as long as the outbox lives; unread tokens make it grow.
   // `on_news` is called without a lock held, from the step thread, when the outbox turns from empty
-  // to not empty; it must not block.
-  SequenceOutbox(int64_t max_unread_entries, std::function<void()> on_news,
-                 MemoryReservation memory = {});
+  // to not empty, and when its news gets more urgent; it must not block.
+  SequenceOutbox(int64_t max_unread_entries, NewsCallback on_news, MemoryReservation memory = {});
 
   // Step thread. RESOURCE_EXHAUSTED, naming the limit, if the token did not fit because readers are
   // too slow: the sequence must end.
@@ -120,14 +131,14 @@ class SequenceOutbox {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t max_unread_entries_;
-  const std::function<void()> on_news_;
+  const NewsCallback on_news_;
   absl::Mutex mutex_;
   SequenceNews news_ ABSL_GUARDED_BY(mutex_);
   int64_t unread_entries_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t unread_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of memory_
   MemoryReservation memory_ ABSL_GUARDED_BY(mutex_);
-  bool told_ ABSL_GUARDED_BY(mutex_) =
-      false;  // on_news was called since the reader last took something
+  // What on_news was last called with since the reader took something.
+  std::optional<NewsUrgency> told_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace phyllo

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
@@ -12,6 +13,7 @@
 namespace phyllo {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -23,7 +25,7 @@ SampledToken Token(int32_t id, int64_t top_count = 0) {
 }
 
 TEST(SequenceOutboxTest, MergesTokensUntilTheyAreTaken) {
-  SequenceOutbox outbox(100, [] {});
+  SequenceOutbox outbox(100, [](NewsUrgency) {});
   PHYLLO_ASSERT_OK(outbox.AddToken(0, Token(7)));
   PHYLLO_ASSERT_OK(outbox.AddToken(1, Token(8)));
   const SequenceNews first = outbox.Take();
@@ -38,7 +40,7 @@ TEST(SequenceOutboxTest, MergesTokensUntilTheyAreTaken) {
 
 TEST(SequenceOutboxTest, TellsOnceUntilTaken) {
   int told = 0;
-  SequenceOutbox outbox(100, [&] { ++told; });
+  SequenceOutbox outbox(100, [&](NewsUrgency) { ++told; });
   outbox.Flush();
   EXPECT_EQ(told, 0);
   outbox.AddNeed({0, 1});
@@ -54,8 +56,31 @@ TEST(SequenceOutboxTest, TellsOnceUntilTaken) {
   EXPECT_EQ(told, 2);
 }
 
+TEST(SequenceOutboxTest, OnlyTokensThatFollowOthersCanWait) {
+  std::vector<NewsUrgency> told;
+  SequenceOutbox outbox(100, [&](NewsUrgency urgency) { told.push_back(urgency); });
+  PHYLLO_ASSERT_OK(outbox.AddToken(0, Token(7)));
+  outbox.SetPrefilled({});
+  outbox.Flush();
+  outbox.Take();
+  PHYLLO_ASSERT_OK(outbox.AddToken(1, Token(8)));
+  outbox.Flush();
+  EXPECT_THAT(told, ElementsAre(NewsUrgency::kNow, NewsUrgency::kCanWait));
+}
+
+TEST(SequenceOutboxTest, TellsAgainWhenNewsGetsMoreUrgent) {
+  std::vector<NewsUrgency> told;
+  SequenceOutbox outbox(100, [&](NewsUrgency urgency) { told.push_back(urgency); });
+  PHYLLO_ASSERT_OK(outbox.AddToken(1, Token(8)));
+  outbox.Flush();
+  PHYLLO_ASSERT_OK(outbox.AddToken(2, Token(9)));
+  outbox.Finish({});
+  outbox.Flush();
+  EXPECT_THAT(told, ElementsAre(NewsUrgency::kCanWait, NewsUrgency::kNow));
+}
+
 TEST(SequenceOutboxTest, RefusesTokensBeyondTheLimit) {
-  SequenceOutbox outbox(4, [] {});
+  SequenceOutbox outbox(4, [](NewsUrgency) {});
   PHYLLO_EXPECT_OK(outbox.AddToken(0, Token(1, 2)));
   EXPECT_THAT(outbox.AddToken(1, Token(1, 1)),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_unread_entries is 4")));
@@ -73,7 +98,7 @@ TEST(SequenceOutboxTest, TokensTakeMemoryUntilTheirNewsIsWritten) {
   PHYLLO_ASSERT_OK(memory.Grow(kRequestBytes));
   {
     SequenceOutbox outbox(
-        100, [] {}, std::move(memory));
+        100, [](NewsUrgency) {}, std::move(memory));
     PHYLLO_ASSERT_OK(outbox.AddToken(0, Token(1, 1)));
     EXPECT_THAT(outbox.AddToken(1, Token(2)),
                 StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_request_bytes")));
@@ -87,7 +112,7 @@ TEST(SequenceOutboxTest, TokensTakeMemoryUntilTheirNewsIsWritten) {
 }
 
 TEST(SequenceOutboxTest, KeepsTheLatestProgressOnly) {
-  SequenceOutbox outbox(4, [] {});
+  SequenceOutbox outbox(4, [](NewsUrgency) {});
   outbox.SetPrefillProgress({1, 9});
   outbox.SetPrefillProgress({5, 9});
   EXPECT_EQ(outbox.Take().prefill_progress->done_count, 5);

@@ -101,7 +101,8 @@ absl::StatusOr<SequenceResult> Generate(StepModel& model, const SequenceRequest&
                           Engine::Create(model, {.max_prefill_rows = model.sizes().max_rows,
                                                  .now = Now,
                                                  .speculation = {.mode = mode}}));
-  PHYLLO_ASSIGN_OR_RETURN(const Engine::Submitted submitted, engine->Submit(request, [] {}));
+  PHYLLO_ASSIGN_OR_RETURN(const Engine::Submitted submitted,
+                          engine->Submit(request, [](NewsUrgency) {}));
   while (true) {
     engine->RunOneStep();
     SequenceNews news = submitted.outbox->Take();

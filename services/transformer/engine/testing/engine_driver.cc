@@ -33,7 +33,7 @@ SequenceRequest EngineDriver::Request(std::vector<int32_t> prompt, int64_t max_n
 }
 
 absl::StatusOr<Engine::Submitted> EngineDriver::TrySubmit(SequenceRequest request) {
-  return engine_->Submit(std::move(request), [] {});
+  return engine_->Submit(std::move(request), [](NewsUrgency) {});
 }
 
 FakeClient& EngineDriver::Add(SequenceRequest request) {
