@@ -27,13 +27,18 @@ namespace {
 // Qwen2.5-0.5B in f32 stay in one chunk.
 constexpr int64_t kChunkBytes = int64_t{256} << 10;
 
+// A PanelKernel reads a chunk once for every few rows: from the first-level cache, of which this is
+// more than half.
+constexpr int64_t kPanelKernelChunkBytes = int64_t{32} << 10;
+
 int64_t RoundUp(int64_t value, int64_t granule) {
   return (value + granule - 1) / granule * granule;
 }
 
 static_assert(Bf16Product::kPanel == kLinearPanel && Bf16Product::kMaxM == kLinearRowBlock &&
               kBf16ScratchBytes <= LinearScratch::kScratchpadBytes);
-static_assert(PanelProduct::kPanel == kLinearPanel && PanelProduct::kMaxM == kLinearRowBlock);
+static_assert(PanelProduct::kPanel == kLinearPanel && PanelProduct::kMaxM == kLinearTaskRows &&
+              kPanelKernelChunkBytes <= LinearScratch::kUnpackedBytes);
 
 // What oneDNN calls the operands and the sum of a product.
 struct ProductTypes {
@@ -72,11 +77,6 @@ PanelKernelChoice ChoosePanelKernel(Precision input) {
   if (MayUse(dnnl_cpu_isa_avx512_core_vnni)) return {MultiplyInt8Avx512Vnni, "avx512_core_vnni"};
   if (MayUse(dnnl_cpu_isa_avx2_vnni)) return {MultiplyInt8AvxVnni, "avx2_vnni"};
   return {MultiplyInt8Avx2, "avx2"};
-}
-
-// Whether a kernel reads all columns of a panel at once, not slices of it one after the other.
-bool ReadsWholePanels(PanelKernel kernel) {
-  return kernel != MultiplyInt8Avx2 && kernel != MultiplyInt8AvxVnni;
 }
 
 // How many rows of int4 are multiplied without unpacking.
@@ -126,19 +126,18 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
     set->max_few_rows_ = MaxFewRows();
   }
   // What a kernel reads is chunk * kLinearPanel elements of the input's size.
-  const int64_t max_chunk_bytes =
-      precision == Precision::kInt4 ? LinearScratch::kUnpackedBytes : kChunkBytes;
-  const int64_t max_chunk = max_chunk_bytes / (kLinearPanel * BytesPerElement(set->input_));
+  const int64_t row_bytes = kLinearPanel * BytesPerElement(set->input_);
   if (const PanelKernel kernel = ChoosePanelKernel(set->input_).kernel; kernel != nullptr) {
     set->panel_kernel_ = kernel;
-    // What is read again and again fits into the first-level cache: bytes that have been unpacked,
-    // and slices of a panel.
-    const bool reads_once = precision != Precision::kInt4 && ReadsWholePanels(kernel);
-    PHYLLO_RETURN_IF_ERROR(set->AddChunks(reads_once ? max_chunk : 512, /*use_onednn=*/false));
+    set->max_rows_ = kLinearTaskRows;
+    PHYLLO_RETURN_IF_ERROR(
+        set->AddChunks(kPanelKernelChunkBytes / row_bytes, /*use_onednn=*/false));
   } else if (set->input_ == Precision::kBf16 && !HasTiles()) {
     PHYLLO_RETURN_IF_ERROR(set->AddChunks(Bf16Product::kMaxK, /*use_onednn=*/false));
   } else {
-    PHYLLO_RETURN_IF_ERROR(set->AddChunks(max_chunk, /*use_onednn=*/true));
+    const int64_t max_chunk_bytes =
+        precision == Precision::kInt4 ? LinearScratch::kUnpackedBytes : kChunkBytes;
+    PHYLLO_RETURN_IF_ERROR(set->AddChunks(max_chunk_bytes / row_bytes, /*use_onednn=*/true));
   }
   return set;
 }
@@ -215,9 +214,9 @@ absl::StatusOr<LinearKernelSet::Kernel> LinearKernelSet::CreateKernel(int64_t m,
 }
 
 void LinearKernelSet::Enter(int64_t chunk, int64_t m) const {
-  const dnnl_brgemm* const kernel =
-      chunks_[static_cast<size_t>(chunk)].kernels[static_cast<size_t>(m - 1)];
-  if (kernel != nullptr) (void)dnnl_brgemm_set_hw_context(kernel);
+  if (owned_.empty()) return;
+  (void)dnnl_brgemm_set_hw_context(
+      chunks_[static_cast<size_t>(chunk)].kernels[static_cast<size_t>(m - 1)]);
 }
 
 void LinearKernelSet::Leave() { (void)dnnl_brgemm_release_hw_context(); }
@@ -249,11 +248,11 @@ void LinearKernelSet::RunFew(int64_t m, const void* x, const std::byte* panel,
 void LinearKernelSet::Run(int64_t chunk, int64_t m, const void* x, const Weights& weights,
                           std::byte* tile, void* scratchpad) const {
   const Chunk& part = chunks_[static_cast<size_t>(chunk)];
-  const dnnl_brgemm* const kernel = part.kernels[static_cast<size_t>(m - 1)];
-  if (kernel != nullptr) {
+  if (!owned_.empty()) {
     const dnnl_dim_t offsets[2] = {part.begin * BytesPerElement(input_), 0};
     // Cannot fail: its one error is a null kernel.
-    (void)dnnl_brgemm_execute(kernel, x, weights.data, offsets, tile, scratchpad);
+    (void)dnnl_brgemm_execute(part.kernels[static_cast<size_t>(m - 1)], x, weights.data, offsets,
+                              tile, scratchpad);
   } else if (panel_kernel_ != nullptr) {
     const int64_t size = BytesPerElement(input_);
     panel_kernel_({.m = m,

@@ -20,7 +20,7 @@ namespace phyllo {
 
 // The kernels for one (in_features, precision). The k = padded_in_features inputs are cut into
 // chunks whose part of a panel fits well into a cache, by a rule that knows in_features, precision
-// and the CPU only; for chunk c and m rows, m = 1 .. kLinearRowBlock, a kernel computes
+// and the CPU only; for chunk c and m rows, m = 1 .. max_rows(), a kernel computes
 //   tile [m, kLinearPanel] (+)= x [m, chunk of k] · panel [chunk of k, kLinearPanel]
 // where the first chunk sets the tile and later ones add their sum to it. In f32 and bf16 each sum
 // runs over its chunk in ascending order whatever m is, and the chunks follow each other in order;
@@ -44,6 +44,9 @@ class LinearKernelSet {
 
   int64_t num_chunks() const { return static_cast<int64_t>(chunks_.size()); }
   const PanelLayout& layout() const { return layout_; }
+  // Most rows of a Run: kLinearRowBlock, or kLinearTaskRows where a chunk stays in the first-level
+  // cache.
+  int64_t max_rows() const { return max_rows_; }
 
   // Prepares this thread's tile registers (AMX) for chunk c and m rows; nothing on other
   // instruction sets. Every Run follows an Enter of its chunk and m, with no Enter of another in
@@ -82,8 +85,7 @@ class LinearKernelSet {
   struct Chunk {
     int64_t begin;  // of k
     int64_t size;
-    std::array<const dnnl_brgemm*, kLinearRowBlock> kernels;  // [m - 1], owned by owned_; null:
-                                                              // MultiplyBf16 or panel_kernel_
+    std::array<const dnnl_brgemm*, kLinearRowBlock> kernels;  // oneDNN's [m - 1], owned by owned_
   };
 
   LinearKernelSet(int64_t in_features, Precision precision);
@@ -100,6 +102,7 @@ class LinearKernelSet {
   const int64_t input_stride_;  // elements
   const Precision input_;       // of x
   PanelKernel panel_kernel_ = nullptr;
+  int64_t max_rows_ = kLinearRowBlock;
   Int4Unpacker int4_unpacker_ = nullptr;
   int64_t max_few_rows_ = 0;
   std::vector<Chunk> chunks_;

@@ -21,7 +21,7 @@ namespace phyllo {
 std::string IsaName();
 
 // Whose kernels multiply weights of this precision on this CPU, for people and metrics: e.g.
-// "onednn avx512_core_bf16 bf16", "phyllo avx512_core_vnni u8s8".
+// "onednn avx512_core_amx bf16", "phyllo avx512_core_vnni u8s8".
 std::string ImplementationName(Precision precision);
 
 class LinearKernelSet;  // the kernels for one (in_features, precision): m = 1 .. kLinearRowBlock

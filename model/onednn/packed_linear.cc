@@ -8,10 +8,8 @@
 #include "model/onednn/packed_linear.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -24,6 +22,7 @@
 #include "model/base/status_macros.h"
 #include "model/onednn/linear_kernel_set.h"
 #include "model/onednn/panel_layout.h"
+#include "model/onednn/tile_rows.h"
 #include "model/onednn/weight_packing.h"
 
 namespace phyllo {
@@ -38,42 +37,6 @@ constexpr int64_t kFewPanelsTaskRows = 128;
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t NumPanels(int64_t out_features) { return CeilDiv(out_features, kLinearPanel); }
-
-// What a tile becomes in y: of f32 sums plus bias.
-struct FloatTile {
-  const float* tile;  // [y.rows, kLinearPanel]
-  const float* bias;  // [columns]
-
-  float Element(int64_t i, int64_t j) const { return tile[i * kLinearPanel + j] + bias[j]; }
-};
-
-// Of sums of bytes: (sum - offset) * (scale of the row * scale of the column) + bias, the last two
-// operations in one rounding, which no compiler splits or fuses otherwise.
-struct IntegerTile {
-  const int32_t* tile;     // [y.rows, kLinearPanel]
-  const int32_t* offsets;  // [columns]
-  const float* scales;     // [columns]
-  const float* bias;       // [columns]
-  const LinearInput& x;    // [y.rows, ...]
-
-  float Element(int64_t i, int64_t j) const {
-    return std::fma(static_cast<float>(tile[i * kLinearPanel + j] - offsets[j]),
-                    x.RowScale(i) * scales[j], bias[j]);
-  }
-};
-
-// y = or += the elements.
-template <class Tile>
-void WriteRows(const Tile& tile, bool add, MatrixView<float> y) {
-  for (int64_t i = 0; i < y.rows; ++i) {
-    float* const __restrict target = y.Row(i);
-    if (add) {
-      for (int64_t j = 0; j < y.cols; ++j) target[j] += tile.Element(i, j);
-    } else {
-      for (int64_t j = 0; j < y.cols; ++j) target[j] = tile.Element(i, j);
-    }
-  }
-}
 
 absl::Status CheckRows(int64_t row_begin, int64_t count, int64_t out_features, const char* what) {
   if (row_begin >= 0 && count >= 0 && count <= out_features && row_begin <= out_features - count)
@@ -211,7 +174,7 @@ void PackedLinear::RunTask(const Tasks& tasks, int64_t task, const LinearInput& 
   // With one chunk a tile is used as soon as it is done, while it is in the first-level cache.
   // Int4 is unpacked once for all rows.
   const bool one_chunk = kernels_->num_chunks() == 1 && precision_ != Precision::kInt4;
-  const int64_t step = one_chunk ? kLinearRowBlock : tasks.rows_per_task;
+  const int64_t step = one_chunk ? kernels_->max_rows() : tasks.rows_per_task;
   for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
     const int64_t column = panel * kLinearPanel;
     const int64_t columns = std::min(kLinearPanel, out_features_ - column);
@@ -236,8 +199,8 @@ void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, LinearScra
     LinearKernelSet::Weights weights =
         kernels_->ReadChunk(chunk, panel_weights, scratch.Unpacked(worker));
     int64_t entered = 0;
-    for (int64_t row = 0; row < x.rows; row += kLinearRowBlock) {
-      const int64_t m = std::min(kLinearRowBlock, x.rows - row);
+    for (int64_t row = 0; row < x.rows; row += kernels_->max_rows()) {
+      const int64_t m = std::min(kernels_->max_rows(), x.rows - row);
       if (m != entered) kernels_->Enter(chunk, m);
       entered = m;
       kernels_->Run(chunk, m, x.SubRows(row, m).data, weights,
@@ -251,12 +214,16 @@ void PackedLinear::WriteTile(const LinearInput& x, int64_t panel, bool add, cons
                              MatrixView<float> y) const {
   const PanelLayout& layout = kernels_->layout();
   const float* const bias = bias_.data() + panel * kLinearPanel;
-  if (x.precision != Precision::kInt8)
-    return WriteRows(FloatTile{reinterpret_cast<const float*>(tile), bias}, add, y);
   std::byte* const weights = weights_ + panel * layout.panel_bytes();
-  WriteRows(IntegerTile{reinterpret_cast<const int32_t*>(tile), layout.Offsets(weights),
-                        layout.Scales(weights), bias, x},
-            add, y);
+  for (int64_t i = 0; i < y.rows; ++i) {
+    const std::byte* const sums = tile + i * LinearScratch::kTileRowBytes;
+    if (x.precision == Precision::kInt8) {
+      WriteIntegerRow(reinterpret_cast<const int32_t*>(sums), layout.Offsets(weights),
+                      layout.Scales(weights), x.RowScale(i), bias, y.cols, add, y.Row(i));
+    } else {
+      WriteFloatRow(reinterpret_cast<const float*>(sums), bias, y.cols, add, y.Row(i));
+    }
+  }
 }
 
 }  // namespace phyllo

@@ -18,7 +18,6 @@
 #include "model/base/status_macros.h"
 #include "model/ops/linear_input_rows.h"
 #include "model/ops/simd_kernel_table.h"
-#include "model/tensor/dtype.h"
 
 namespace phyllo {
 namespace {
@@ -27,9 +26,6 @@ constexpr int64_t kMaxRows = AttentionTile::kMaxRows;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t value, int64_t granule) { return CeilDiv(value, granule) * granule; }
-
-float ToElement(float value, float*) { return value; }
-uint16_t ToElement(float value, uint16_t*) { return FloatToBf16(value); }
 
 // One slot of one kv head in a page of T. Element e of its key lies at key[e * page_size].
 template <typename T>
@@ -58,11 +54,13 @@ Slot<T> SlotAt(const KvLayer& layer, const SequenceSlice& slice, int64_t positio
 
 // Writes one key and value [hd]. T is float or uint16_t (bf16).
 template <typename T>
-void WriteSlot(const SimdKernelTable&, const KvLayout& layout, const float* key, const float* value,
-               Slot<T> slot) {
-  for (int64_t e = 0; e < layout.head_dim; ++e)
-    slot.key[e * layout.page_size] = ToElement(key[e], slot.key);
-  for (int64_t e = 0; e < layout.head_dim; ++e) slot.value[e] = ToElement(value[e], slot.value);
+void WriteSlot(const SimdKernelTable& table, const KvLayout& layout, const float* key,
+               const float* value, Slot<T> slot) {
+  const auto round = table.round[PrecisionIndex(layout.precision)];
+  T elements[KvLayout::kMaxHeadDim];
+  round(key, layout.head_dim, elements);
+  for (int64_t e = 0; e < layout.head_dim; ++e) slot.key[e * layout.page_size] = elements[e];
+  round(value, layout.head_dim, slot.value);
 }
 
 void WriteSlot(const SimdKernelTable& table, const KvLayout& layout, const float* key,

@@ -17,7 +17,7 @@ std::string InstructionSetName();
 struct ModuleImplementation {
   std::string module;          // "attention", "feed_forward" or "lm_head"
   std::string precision;       // "int8"
-  std::string implementation;  // "onednn avx512_core_bf16 bf16", see linear_kernels.h
+  std::string implementation;  // "phyllo avx512_core_bf16 bf16", see linear_kernels.h
 };
 
 // Of every module with matrices, in the order above.

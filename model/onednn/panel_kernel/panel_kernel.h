@@ -9,7 +9,7 @@ namespace phyllo {
 // A product of rows with a panel of columns. Four bytes of a row of x meet four bytes of a column
 // at a time: four integers of int8, two numbers of bf16.
 struct PanelProduct {
-  static constexpr int64_t kMaxM = 32;
+  static constexpr int64_t kMaxM = 256;
   static constexpr int64_t kPanel = 64;  // columns
 
   int64_t m = 0;                     // 1 .. kMaxM

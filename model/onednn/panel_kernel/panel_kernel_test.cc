@@ -17,7 +17,7 @@ namespace phyllo {
 namespace {
 
 constexpr int64_t kPanel = PanelProduct::kPanel;
-constexpr int64_t kMaxM = PanelProduct::kMaxM;
+constexpr int64_t kMaxM = 40;  // every remainder of rows, behind several tiles of six
 
 // A number of T elements at a multiple of 64 bytes.
 template <class T>

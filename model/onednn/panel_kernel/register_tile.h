@@ -104,12 +104,15 @@ void MultiplyRows(const PanelProduct& product, int64_t row) {
 }
 
 // All rows, six at a time, of a whole panel: 24 sums, 4 registers of weights and one of x, for
-// instruction sets with 32 registers of 16 lanes.
+// instruction sets with 32 registers of 16 lanes. Seven or eight rows at the end are shared out so
+// that no tile has one or two of them, whose few sums would wait for each other.
 template <class Isa>
 void MultiplyRowsBySix(const PanelProduct& product) {
   static_assert(Isa::kLanes == 16);
   int64_t row = 0;
-  for (; product.m - row >= 6; row += 6) MultiplyRows<Isa, 6, 4>(product, row);
+  for (; product.m - row > 8 || product.m - row == 6; row += 6)
+    MultiplyRows<Isa, 6, 4>(product, row);
+  for (; product.m - row > 6; row += 4) MultiplyRows<Isa, 4, 4>(product, row);
   switch (product.m - row) {
     case 1:
       return MultiplyRows<Isa, 1, 4>(product, row);
