@@ -125,14 +125,43 @@ void PackedLinear::ForwardAll(absl::Span<LinearProduct> products, ThreadPool& po
   });
 }
 
+void PackedLinear::ForwardTiles(const LinearInput& x, TileVisitor visit, ThreadPool& pool,
+                                LinearScratch& scratch) const {
+  CheckInput(x);
+  PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
+  const Tasks tasks = CutIntoTasks(x.rows, pool.num_threads());
+  pool.ParallelFor(tasks.count, [&](int64_t task, int worker) {
+    const auto take = [&](const LinearInput& rows, int64_t row, int64_t panel,
+                          const std::byte* tile) {
+      alignas(64) float values[kLinearRowBlock * kLinearPanel];
+      for (int64_t begin = 0; begin < rows.rows; begin += kLinearRowBlock) {
+        const int64_t count = std::min(kLinearRowBlock, rows.rows - begin);
+        const MatrixView<float> y = {values, count, PanelColumns(panel), kLinearPanel};
+        WriteTile(rows.SubRows(begin, count), panel, /*add=*/false,
+                  tile + begin * LinearScratch::kTileRowBytes, y);
+        visit(y, row + begin, panel * kLinearPanel, worker);
+      }
+    };
+    MultiplyTask(tasks, task, x, scratch, worker, take);
+  });
+}
+
 int64_t PackedLinear::packed_bytes() const {
   return NumPanels(out_features_) * kernels_->layout().panel_bytes() +
          static_cast<int64_t>(bias_.size() * sizeof(float));
 }
 
+void PackedLinear::CheckInput(const LinearInput& x) const {
+  PHYLLO_CHECK(x.precision == InputPrecision(precision_) && x.cols == in_features_);
+}
+
 void PackedLinear::CheckShapes(const LinearInput& x, MatrixView<float> y) const {
-  PHYLLO_CHECK(x.precision == InputPrecision(precision_) && x.cols == in_features_ &&
-               y.rows == x.rows && y.cols == out_features_);
+  CheckInput(x);
+  PHYLLO_CHECK(y.rows == x.rows && y.cols == out_features_);
+}
+
+int64_t PackedLinear::PanelColumns(int64_t panel) const {
+  return std::min(kLinearPanel, out_features_ - panel * kLinearPanel);
 }
 
 PackedLinear::Tasks PackedLinear::CutIntoTasks(int64_t rows, int num_threads) const {
@@ -167,6 +196,16 @@ void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, Thre
 void PackedLinear::RunTask(const Tasks& tasks, int64_t task, const LinearInput& x,
                            MatrixView<float> y, bool add, LinearScratch& scratch,
                            int worker) const {
+  MultiplyTask(tasks, task, x, scratch, worker,
+               [&](const LinearInput& rows, int64_t row, int64_t panel, const std::byte* tile) {
+                 WriteTile(
+                     rows, panel, add, tile,
+                     y.SubRows(row, rows.rows).SubCols(panel * kLinearPanel, PanelColumns(panel)));
+               });
+}
+
+void PackedLinear::MultiplyTask(const Tasks& tasks, int64_t task, const LinearInput& x,
+                                LinearScratch& scratch, int worker, TakeTile take) const {
   const int64_t panel_begin = task / tasks.row_groups * tasks.panels_per_task;
   const int64_t panel_end = std::min(NumPanels(out_features_), panel_begin + tasks.panels_per_task);
   const int64_t row_begin = task % tasks.row_groups * tasks.rows_per_task;
@@ -176,14 +215,10 @@ void PackedLinear::RunTask(const Tasks& tasks, int64_t task, const LinearInput& 
   const bool one_chunk = kernels_->num_chunks() == 1 && precision_ != Precision::kInt4;
   const int64_t step = one_chunk ? kernels_->max_rows() : tasks.rows_per_task;
   for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
-    const int64_t column = panel * kLinearPanel;
-    const int64_t columns = std::min(kLinearPanel, out_features_ - column);
     for (int64_t row = row_begin; row < row_end; row += step) {
-      const int64_t count = std::min(step, row_end - row);
-      const LinearInput input = x.SubRows(row, count);
+      const LinearInput input = x.SubRows(row, std::min(step, row_end - row));
       MultiplyPanel(input, panel, scratch, worker);
-      WriteTile(input, panel, add, scratch.Tile(worker),
-                y.SubRows(row, count).SubCols(column, columns));
+      take(input, row, panel, scratch.Tile(worker));
     }
   }
   LinearKernelSet::Leave();

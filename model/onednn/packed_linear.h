@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -85,6 +86,15 @@ class PackedLinear {
   void ForwardAdd(const LinearInput& x, MatrixView<float> y, ThreadPool& pool,
                   LinearScratch& scratch) const;
 
+  // Forward, the same bits, whose y [x.rows, out_features()] is nowhere written whole: `visit` gets
+  // it in tiles, each once, in any order, on all workers of the pool at once. A tile [m, n] is y
+  // from (row, column) on; `visit` may change it, and it is gone when `visit` returns. Requires of
+  // x, pool and scratch what Forward requires. Allocates nothing.
+  using TileVisitor =
+      absl::FunctionRef<void(MatrixView<float> tile, int64_t row, int64_t column, int worker)>;
+  void ForwardTiles(const LinearInput& x, TileVisitor visit, ThreadPool& pool,
+                    LinearScratch& scratch) const;
+
   // Forward of every product, the same bits, with all their work shared out over the threads at
   // once: for many small products (the experts of a layer) of which none would keep all threads
   // busy. Requires of each what Forward requires, and that no y overlaps another. Allocates
@@ -110,6 +120,7 @@ class PackedLinear {
     int64_t row_groups;
     int64_t count;
   };
+  void CheckInput(const LinearInput& x) const;
   void CheckShapes(const LinearInput& x, MatrixView<float> y) const;
   Tasks CutIntoTasks(int64_t rows, int num_threads) const;
 
@@ -117,6 +128,13 @@ class PackedLinear {
            LinearScratch& scratch) const;
   void RunTask(const Tasks& tasks, int64_t task, const LinearInput& x, MatrixView<float> y,
                bool add, LinearScratch& scratch, int worker) const;
+  // Calls `take` with every tile of the task: MultiplyPanel's of `rows`, the rows of x from `row`
+  // on.
+  using TakeTile = absl::FunctionRef<void(const LinearInput& rows, int64_t row, int64_t panel,
+                                          const std::byte* tile)>;
+  void MultiplyTask(const Tasks& tasks, int64_t task, const LinearInput& x, LinearScratch& scratch,
+                    int worker, TakeTile take) const;
+  int64_t PanelColumns(int64_t panel) const;
   // The worker's tile [x.rows, kLinearPanel] = x · (panel of W)ᵀ, for at most kLinearTaskRows rows;
   // in int8 and int4 a sum of bytes in int32.
   void MultiplyPanel(const LinearInput& x, int64_t panel, LinearScratch& scratch, int worker) const;

@@ -373,6 +373,22 @@ TEST_P(PackedLinearTest, GivesTheSameBitsToAllProductsAtOnce) {
   }
 }
 
+TEST_P(PackedLinearTest, ShowsTheSameBitsInTiles) {
+  constexpr int64_t kK = 72, kN = 200;
+  const PackedLinear linear = Make(kK, kN, RandomFloats(kN * kK, 17), RandomFloats(kN, 18));
+  for (const int64_t m : {1, 5, 33, 300}) {
+    const LinearInput x = MakeInput(m, kK, RandomFloats(m * kK, 19));
+    const std::vector<float> expected = Forward(linear, x, 1);
+    std::vector<float> got(expected.size(), NAN);
+    const auto copy = [&](MatrixView<float> tile, int64_t row, int64_t column, int /*worker*/) {
+      for (int64_t i = 0; i < tile.rows; ++i)
+        std::copy_n(tile.Row(i), tile.cols, got.data() + (row + i) * kN + column);
+    };
+    linear.ForwardTiles(x, copy, *pools_[1], *scratch_);
+    EXPECT_EQ(got, expected) << m << " rows";
+  }
+}
+
 TEST_P(PackedLinearTest, AcceptsNoRows) {
   const PackedLinear linear = Make(8, 8, RandomFloats(64, 1), {});
   EXPECT_TRUE(Forward(linear, MakeInput(0, 8, {}), 2).empty());

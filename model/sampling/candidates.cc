@@ -69,7 +69,6 @@ MassThreshold FindMassThreshold(absl::Span<const Candidate> candidates, double t
 void SelectTopK(absl::Span<const float> logits, float temperature, int64_t top_k,
                 std::vector<float>& scratch, std::vector<Candidate>& candidates) {
   const int64_t vocab_size = logits.size();
-  const float max = MaxOf(logits);
   candidates.clear();
   if (top_k < vocab_size) {
     const float threshold = KthLargest(logits, top_k, scratch);
@@ -86,7 +85,9 @@ void SelectTopK(absl::Span<const float> logits, float temperature, int64_t top_k
     candidates.resize(count);
   }
   const auto count = static_cast<int64_t>(candidates.size());
-  // Shifting by the maximum first keeps a tiny temperature from overflowing.
+  // Shifting by the maximum, which is among them, keeps a tiny temperature from overflowing.
+  float max = kBannedLogit;
+  for (const Candidate& candidate : candidates) max = std::max(max, candidate.weight);
   scratch.resize(count);
   for (int64_t i = 0; i < count; ++i) scratch[i] = (candidates[i].weight - max) / temperature;
   ExpNonPositive(absl::MakeSpan(scratch));

@@ -19,7 +19,7 @@ struct Candidate {
 
 // Fills `candidates`, ids ascending, with the tokens whose logit is >= the top_k-th largest
 // (TopKLogitsWarper; equals of the last are kept), weighted at `temperature` > 0. top_k >= v keeps
-// all but those at -infinity. `scratch` is reused storage.
+// all but those at -infinity, which may be none. `scratch` is reused storage.
 void SelectTopK(absl::Span<const float> logits, float temperature, int64_t top_k,
                 std::vector<float>& scratch, std::vector<Candidate>& candidates);
 

@@ -26,12 +26,6 @@ bool IsFinite(float value) {
   return (std::bit_cast<uint32_t>(value) & kExponentMask) != kExponentMask;
 }
 
-bool AllFinite(absl::Span<const float> values) {
-  uint32_t not_finite = 0;
-  for (const float value : values) not_finite |= IsFinite(value) ? 0u : 1u;
-  return not_finite == 0;
-}
-
 // kLanes values that go through an operation together; the compiler lowers them to what the CPU
 // has.
 using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
@@ -40,10 +34,45 @@ using Integers = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
 // The values from `begin` on, `padding` where the row has ended.
 Floats LoadLanes(absl::Span<const float> values, int64_t begin, float padding) {
   Floats lanes = {};
-  const int64_t count = std::min<int64_t>(kLanes, static_cast<int64_t>(values.size()) - begin);
-  if (count < kLanes) lanes = lanes + padding;
-  std::memcpy(&lanes, values.data() + begin, count * sizeof(float));
+  const int64_t count = static_cast<int64_t>(values.size()) - begin;
+  if (count >= kLanes) {
+    std::memcpy(&lanes, values.data() + begin, sizeof(lanes));
+  } else {
+    lanes = lanes + padding;
+    std::memcpy(&lanes, values.data() + begin, count * sizeof(float));
+  }
   return lanes;
+}
+
+float MaxOfLanes(Floats lanes) {
+  float max = lanes[0];
+  for (int64_t lane = 1; lane < kLanes; ++lane) max = std::max(max, lanes[lane]);
+  return max;
+}
+
+// One pass over values, at least one.
+struct Extreme {
+  float max;  // if all are finite
+  bool finite;
+};
+Extreme FindExtreme(absl::Span<const float> values) {
+  constexpr auto kMask = static_cast<int32_t>(kExponentMask);
+  Floats max = Floats{} + values[0];
+  Integers not_finite = {};
+  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i += kLanes) {
+    const Floats lanes = LoadLanes(values, i, values[0]);
+    max = lanes > max ? lanes : max;
+    not_finite |= (std::bit_cast<Integers>(lanes) & kMask) == kMask;
+  }
+  int32_t any = 0;
+  for (int64_t lane = 0; lane < kLanes; ++lane) any |= not_finite[lane];
+  return {.max = MaxOfLanes(max), .finite = any == 0};
+}
+
+absl::Status NotFinite(absl::Span<const float> logits) {
+  const auto bad = std::find_if_not(logits.begin(), logits.end(), IsFinite);
+  return absl::InternalError(absl::StrCat("logit ", bad - logits.begin(), " of ", logits.size(),
+                                          " is ", *bad, "; the model's output is not finite"));
 }
 
 // 2^n * P(r) with n = round(x / ln 2), r = x - n ln 2 in [-0.35, 0.35] and P the degree-6 minimax
@@ -87,19 +116,14 @@ float MaxOf(absl::Span<const float> values) {
     const Floats lanes = LoadLanes(values, i, kNothing);
     max = lanes > max ? lanes : max;
   }
-  float result = max[0];
-  for (int64_t lane = 1; lane < kLanes; ++lane) result = std::max(result, max[lane]);
-  return result;
+  return MaxOfLanes(max);
 }
 
 absl::StatusOr<LogitsSummary> SummarizeLogits(absl::Span<const float> logits) {
-  if (!AllFinite(logits)) {
-    const auto bad = std::find_if_not(logits.begin(), logits.end(), IsFinite);
-    return absl::InternalError(absl::StrCat("logit ", bad - logits.begin(), " of ", logits.size(),
-                                            " is ", *bad, "; the model's output is not finite"));
-  }
+  const Extreme extreme = FindExtreme(logits);
+  if (!extreme.finite) return NotFinite(logits);
   LogitsSummary summary;
-  summary.max = MaxOf(logits);
+  summary.max = extreme.max;
   double sum = 0.0;
   const int64_t size = logits.size();
   for (int64_t begin = 0; begin < size; begin += kBlock) {
@@ -107,6 +131,28 @@ absl::StatusOr<LogitsSummary> SummarizeLogits(absl::Span<const float> logits) {
   }
   summary.log_sum_exp = static_cast<double>(summary.max) + std::log(sum);
   return summary;
+}
+
+absl::Status CheckFinite(absl::Span<const float> logits) {
+  return FindExtreme(logits).finite ? absl::OkStatus() : NotFinite(logits);
+}
+
+void IncludeLogits(absl::Span<const float> logits, int32_t first_token_id, LargestLogit& largest) {
+  const Extreme piece = FindExtreme(logits);
+  if (!piece.finite) largest.finite = false;
+  if (!largest.finite || piece.max < largest.logit) return;
+  const auto place = std::find(logits.begin(), logits.end(), piece.max) - logits.begin();
+  IncludeLargest({.token_id = first_token_id + static_cast<int32_t>(place), .logit = piece.max},
+                 largest);
+}
+
+void IncludeLargest(const LargestLogit& other, LargestLogit& largest) {
+  largest.finite = largest.finite && other.finite;
+  if (other.logit > largest.logit ||
+      (other.logit == largest.logit && other.token_id < largest.token_id)) {
+    largest.token_id = other.token_id;
+    largest.logit = other.logit;
+  }
 }
 
 void ExpNonPositive(absl::Span<float> values) {

@@ -5,8 +5,10 @@
 #define PHYLLO_MODEL_SAMPLING_LOGITS_ROW_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
@@ -27,6 +29,22 @@ struct LogitsSummary {
 // Reads `logits` [v], v >= 1. INTERNAL, naming the first offending index, if any logit is not
 // finite.
 absl::StatusOr<LogitsSummary> SummarizeLogits(absl::Span<const float> logits);
+
+// INTERNAL, naming the first offending index, if any of `logits` [v], v >= 1, is not finite.
+absl::Status CheckFinite(absl::Span<const float> logits);
+
+// The largest logit of a row whose pieces are seen one by one.
+struct LargestLogit {
+  int32_t token_id = -1;  // the lowest among equals; -1 before the first piece
+  float logit = -std::numeric_limits<float>::infinity();
+  bool finite = true;  // whether all logits are; if not, the others say nothing
+};
+
+// Takes in `logits` [n], n >= 1, of the tokens from first_token_id on. The pieces of a row may come
+// in any order.
+void IncludeLogits(absl::Span<const float> logits, int32_t first_token_id, LargestLogit& largest);
+// Takes in all pieces that `other` has.
+void IncludeLargest(const LargestLogit& other, LargestLogit& largest);
 
 // values[i] = exp(values[i]) for values <= 0, with a relative error below 2e-7; 0 below -87.3. In
 // place.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
@@ -47,6 +48,42 @@ TEST(ExpNonPositiveTest, DoesNotDependOnTheNeighbours) {
     std::vector<float> values(size, -1.25f);
     ExpNonPositive(absl::MakeSpan(values));
     for (const float value : values) EXPECT_EQ(value, values[0]);
+  }
+}
+
+TEST(IncludeLogitsTest, GivesTheArgMaxInWhateverOrderThePiecesCome) {
+  for (const int64_t size : {1, 7, 8, 9, 200, 333}) {
+    std::vector<float> row = RandomRow(size, static_cast<int>(size));
+    row[size / 2] = row.back() = 100.0f;  // equals, in two pieces unless there is but one
+    std::vector<LargestLogit> workers(2);
+    constexpr int64_t kPiece = 64;
+    for (int64_t begin = (size - 1) / kPiece * kPiece; begin >= 0; begin -= kPiece) {
+      IncludeLogits(absl::MakeConstSpan(row).subspan(begin, kPiece), static_cast<int32_t>(begin),
+                    workers[begin / kPiece % 2]);
+    }
+    LargestLogit largest;
+    for (const LargestLogit& worker : workers) IncludeLargest(worker, largest);
+    EXPECT_EQ(largest.token_id, ArgMax(row)) << size;
+    EXPECT_EQ(largest.logit, 100.0f);
+    EXPECT_TRUE(largest.finite);
+  }
+}
+
+TEST(IncludeLogitsTest, KeepsInMindThatALogitWasNotFinite) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+        -std::numeric_limits<float>::infinity()}) {
+    for (const size_t place : {0, 3, 11, 20}) {
+      std::vector<float> piece(21, 1.0f);
+      piece[place] = bad;
+      LargestLogit largest;
+      IncludeLogits(piece, 0, largest);
+      IncludeLogits({2.0f}, 21, largest);
+      EXPECT_FALSE(largest.finite) << bad << " at " << place;
+      LargestLogit all;
+      IncludeLargest(largest, all);
+      EXPECT_FALSE(all.finite) << bad << " at " << place;
+    }
   }
 }
 

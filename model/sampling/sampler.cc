@@ -22,8 +22,28 @@ bool ChangesLogits(const SamplingParameters& parameters, const TokenHistory& his
          history.generated_count() < parameters.min_tokens || !parameters.allowed_token_ids.empty();
 }
 
-SampledToken Describe(absl::Span<const float> logits, const LogitsSummary& summary,
-                      int32_t token_id, const SamplingParameters& parameters) {
+absl::Status NothingToSample() {
+  return absl::InvalidArgumentError("the bans and allowed_token_ids leave no token to sample");
+}
+
+}  // namespace
+
+bool TakesLargest(const SamplingParameters& parameters, const TokenHistory& history) {
+  return parameters.temperature == 0.0f && !parameters.WantsLogprobs() &&
+         !ChangesLogits(parameters, history);
+}
+
+absl::StatusOr<SampledToken> TakeLargest(const LargestLogit& largest) {
+  if (!largest.finite)
+    return absl::InternalError("a logit is not finite; the model's output is not finite");
+  SampledToken token;
+  token.token_id = largest.token_id;
+  return token;
+}
+
+absl::StatusOr<SampledToken> DescribeToken(absl::Span<const float> logits, int32_t token_id,
+                                           const SamplingParameters& parameters) {
+  PHYLLO_ASSIGN_OR_RETURN(const LogitsSummary summary, SummarizeLogits(logits));
   SampledToken token;
   token.token_id = token_id;
   token.logprob = LogProbability(logits, summary, token_id);
@@ -33,14 +53,6 @@ SampledToken Describe(absl::Span<const float> logits, const LogitsSummary& summa
   for (const int32_t id : parameters.logprob_token_ids)
     token.top_logprobs.push_back({id, LogProbability(logits, summary, id), RankOf(logits, id)});
   return token;
-}
-
-}  // namespace
-
-absl::StatusOr<SampledToken> DescribeToken(absl::Span<const float> logits, int32_t token_id,
-                                           const SamplingParameters& parameters) {
-  PHYLLO_ASSIGN_OR_RETURN(const LogitsSummary summary, SummarizeLogits(logits));
-  return Describe(logits, summary, token_id, parameters);
 }
 
 Sampler::Sampler(int64_t vocab_size) {
@@ -53,29 +65,32 @@ absl::StatusOr<SampledToken> Sampler::Sample(absl::Span<const float> logits,
                                              const TokenHistory& history,
                                              const SamplingParameters& parameters,
                                              int64_t position) {
-  PHYLLO_ASSIGN_OR_RETURN(const LogitsSummary summary, SummarizeLogits(logits));
+  PHYLLO_RETURN_IF_ERROR(CheckFinite(logits));
   PHYLLO_ASSIGN_OR_RETURN(const absl::Span<const Candidate> candidates,
                           SelectCandidates(logits, history, parameters, position));
   const int32_t token_id =
       candidates.size() == 1
           ? candidates[0].token_id
           : Draw(candidates, UniformDraw(parameters.seed, parameters.choice, position));
-  return Describe(logits, summary, token_id, parameters);
+  if (parameters.WantsLogprobs()) return DescribeToken(logits, token_id, parameters);
+  SampledToken token;
+  token.token_id = token_id;
+  return token;
 }
 
 absl::StatusOr<absl::Span<const Candidate>> Sampler::SelectCandidates(
     absl::Span<const float> logits, const TokenHistory& history,
     const SamplingParameters& parameters, int64_t position) {
   const absl::Span<const float> row = Process(logits, history, parameters);
-  const int32_t best = ArgMax(row);
-  if (row[best] == kBannedLogit)
-    return absl::InvalidArgumentError("the bans and allowed_token_ids leave no token to sample");
   if (parameters.temperature == 0.0f) {
+    const int32_t best = ArgMax(row);
+    if (row[best] == kBannedLogit) return NothingToSample();
     candidates_.assign(1, {best, 1.0f});
     return candidates_;
   }
   SelectTopK(row, parameters.temperature,
              parameters.top_k.value_or(std::numeric_limits<int32_t>::max()), scratch_, candidates_);
+  if (candidates_.empty()) return NothingToSample();
   SelectTopP(parameters.top_p, candidates_);
   SelectMinP(parameters.min_p, candidates_);
   SelectTypicalP(parameters.typical_p, scratch_, candidates_);

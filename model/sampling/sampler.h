@@ -20,7 +20,7 @@ namespace phyllo {
 
 // Log-probabilities and ranks are those of the raw logits (log-softmax before bias, penalties, bans
 // and temperature): they say what the model thought, and do not change with the sampling
-// parameters.
+// parameters. Left as they are here unless the parameters want them.
 struct SampledToken {
   int32_t token_id = 0;
   float logprob = 0.0f;
@@ -33,6 +33,12 @@ struct SampledToken {
 // and logprob_token_ids are read. INTERNAL if a logit is not finite.
 absl::StatusOr<SampledToken> DescribeToken(absl::Span<const float> logits, int32_t token_id,
                                            const SamplingParameters& parameters);
+
+// Whether Sample takes the largest of the raw logits and reports nothing else of them: then
+// TakeLargest of a LargestLogit gives the same token. Stays so while `history` grows.
+bool TakesLargest(const SamplingParameters& parameters, const TokenHistory& history);
+// INTERNAL if a logit is not finite.
+absl::StatusOr<SampledToken> TakeLargest(const LargestLogit& largest);
 
 // Draws tokens; holds only scratch, sized by vocab_size and the longest history, so that Sample
 // does not allocate beyond top_logprobs. The result is a function of the arguments alone.

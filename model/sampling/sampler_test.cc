@@ -223,6 +223,38 @@ TEST_F(SamplerTest, ReportsLogprobAndRankOfTheRawLogits) {
   EXPECT_NEAR(token.top_logprobs[1].logprob, std::log(0.25), 1e-6);
 }
 
+TEST_F(SamplerTest, ReportsNothingUnlessAsked) {
+  const std::vector<float> logits = {0.0f, 1.0f, 2.0f};
+  const SamplingParameters parameters = {.temperature = 0.0f, .logit_bias = {{0, 10.0f}}};
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const SampledToken token,
+                              sampler_.Sample(logits, history_, parameters, 0));
+  EXPECT_EQ(token.token_id, 0);
+  EXPECT_EQ(token.logprob, 0.0f);
+  EXPECT_EQ(token.rank, 1);
+}
+
+TEST_F(SamplerTest, TakesTheLargestLogitOnlyIfNothingElseIsWanted) {
+  EXPECT_TRUE(TakesLargest({.temperature = 0.0f}, history_));
+  EXPECT_FALSE(TakesLargest({}, history_));
+  EXPECT_FALSE(TakesLargest({.temperature = 0.0f, .logprobs = true}, history_));
+  EXPECT_FALSE(TakesLargest({.temperature = 0.0f, .top_logprobs = 1}, history_));
+  EXPECT_FALSE(TakesLargest({.temperature = 0.0f, .logprob_token_ids = {1}}, history_));
+  EXPECT_FALSE(TakesLargest({.temperature = 0.0f, .repetition_penalty = 1.1f}, history_));
+  const SamplingParameters with_min_tokens = {
+      .temperature = 0.0f, .min_tokens = 1, .stop_token_ids = {2}};
+  EXPECT_FALSE(TakesLargest(with_min_tokens, history_));
+  history_.AddGenerated(3);
+  EXPECT_TRUE(TakesLargest(with_min_tokens, history_));
+}
+
+TEST_F(SamplerTest, ReturnsInternalForTheLargestOfLogitsThatAreNotFinite) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const SampledToken token,
+                              TakeLargest({.token_id = 3, .logit = 1.0f}));
+  EXPECT_EQ(token.token_id, 3);
+  EXPECT_THAT(TakeLargest({.token_id = 3, .logit = 1.0f, .finite = false}),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("not finite")));
+}
+
 TEST_F(SamplerTest, ReportsChosenIdsAfterTheMostProbable) {
   const std::vector<float> logits = {std::log(0.5f), std::log(0.25f), std::log(0.25f)};
   PHYLLO_ASSERT_OK_AND_ASSIGN(

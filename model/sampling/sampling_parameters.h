@@ -92,11 +92,15 @@ struct SamplingParameters {
   uint64_t seed = 0;
   // Which of a request's alternatives this is; part of the random counter. Range [0, 2^31).
   int32_t choice = 0;
+  // Report the log-probability and the rank of the sampled token. The next two imply it.
+  bool logprobs = false;
   // How many of the most probable tokens to report beside the sampled one. Range [0, 128].
   int32_t top_logprobs = 0;
   // Ids reported at every position as well, after the most probable ones. Ids in [0, v); at most
   // 128 of them.
   std::vector<int32_t> logprob_token_ids = {};
+
+  bool WantsLogprobs() const { return logprobs || top_logprobs > 0 || !logprob_token_ids.empty(); }
 };
 
 // INVALID_ARGUMENT naming the parameter, its value and its range, or the ids that leave no token to

@@ -11,13 +11,13 @@
 #include "model/base/status_macros.h"
 #include "model/config/rope.h"
 #include "model/onednn/linear_kernels.h"
-#include "model/ops/activation.h"
 #include "model/ops/attention.h"
 #include "model/ops/simd_kernels.h"
 #include "model/tensor/huge_page_arena.h"
 #include "model/transformer/activations.h"
 #include "model/transformer/decoder_layer.h"
 #include "model/transformer/decoder_weights.h"
+#include "model/transformer/head/logits_head.h"
 #include "model/transformer/layer_groups_of.h"
 #include "model/transformer/row_blocks.h"
 
@@ -38,7 +38,7 @@ struct Transformer::Impl {
 
   HugePageArena arena;  // of all that follows
   Activations activations;
-  LinearInput logits_input;  // [max_logits_rows, d]
+  std::optional<LogitsHead> logits_head;  // set if the weights have an LM head
   std::optional<LinearScratch> linear_scratch;
   std::optional<AttentionScratch> attention_scratch;
   std::vector<std::vector<SequenceSlice>> slices;  // [groups][max_rows], of the current step
@@ -138,13 +138,12 @@ absl::Status Transformer::Impl::AllocateBuffers() {
   PHYLLO_ASSIGN_OR_RETURN(
       attention_scratch,
       AttentionScratch::Create(kv_cache->layout(), num_workers, options.max_rows, arena));
-  if (weights.head.has_value()) {
-    const int64_t rows = options.max_logits_rows;
-    const int64_t cols = description.hidden_size;
-    const Precision precision = InputPrecision(options.precision.lm_head);
-    PHYLLO_ASSIGN_OR_RETURN(std::byte* const data,
-                            arena.Allocate(LinearInput::BytesFor(rows, cols, precision)));
-    logits_input = {.precision = precision, .data = data, .rows = rows, .cols = cols};
+  if (weights.head.has_value() && weights.head->lm_head.has_value()) {
+    PHYLLO_ASSIGN_OR_RETURN(logits_head, LogitsHead::Create(description,
+                                                            {.precision = options.precision.lm_head,
+                                                             .max_rows = options.max_logits_rows,
+                                                             .num_workers = num_workers},
+                                                            arena));
   }
   slices.assign(kv_cache->page_groups().size(), std::vector<SequenceSlice>(options.max_rows));
   for (const RopeFrequencies& rope : ropes) {
@@ -335,33 +334,26 @@ absl::Status Transformer::Forward(absl::Span<const StepSlice> slices,
 
 absl::Status Transformer::ComputeLogits(absl::Span<const int64_t> rows,
                                         MatrixView<const float> hidden_states,
+                                        absl::Span<LargestLogit> largest,
                                         MatrixView<float> logits) {
-  const std::optional<HeadWeights>& head = impl_->weights.head;
-  if (!head.has_value())
+  if (!impl_->weights.head.has_value())
     return absl::FailedPreconditionError("the last layer is not loaded: no LM head");
-  if (!head->lm_head.has_value()) return absl::FailedPreconditionError("the model has no LM head");
+  if (!impl_->logits_head.has_value())
+    return absl::FailedPreconditionError("the model has no LM head");
   const int64_t row_count = static_cast<int64_t>(rows.size());
   if (row_count < 1 || row_count > impl_->options.max_logits_rows) {
     return absl::InvalidArgumentError(absl::StrCat(
         "logits of ", row_count, " rows, must be in [1, ", impl_->options.max_logits_rows, "]"));
   }
-  if (logits.rows != row_count || logits.cols != description().vocab_size) {
+  const int64_t logits_rows = row_count - static_cast<int64_t>(largest.size());
+  if (logits.rows != logits_rows || (logits_rows > 0 && logits.cols != description().vocab_size)) {
     return absl::InvalidArgumentError(absl::StrCat("logits [", logits.rows, ", ", logits.cols,
-                                                   "] must be [", row_count, ", ",
+                                                   "] must be [", logits_rows, ", ",
                                                    description().vocab_size, "]"));
   }
   PHYLLO_RETURN_IF_ERROR(impl_->CheckRows(rows, hidden_states));
-  const LinearInput input = impl_->logits_input.SubRows(0, row_count);
-  const StepContext step = impl_->MakeContext({}, impl_->activations);
-  for (int64_t i = 0; i < row_count; ++i)
-    ApplyNorm(step, head->final_norm, hidden_states.SubRows(rows[i], 1), input.SubRows(i, 1));
-  head->lm_head->Forward(input, logits, *impl_->pool, *impl_->linear_scratch);
-  const float divisor = description().logits_divisor;
-  const float soft_cap = description().logits_soft_cap;
-  if (divisor == 1.0f && soft_cap == 0.0f) return absl::OkStatus();
-  ForEachRowBlock(*impl_->pool, row_count, logits.cols, [&](int64_t begin, int64_t count) {
-    SoftCapRows(impl_->kernels, divisor, soft_cap, logits.SubRows(begin, count));
-  });
+  impl_->logits_head->Compute(impl_->MakeContext({}, impl_->activations), *impl_->weights.head,
+                              rows, hidden_states, largest, logits);
   return absl::OkStatus();
 }
 

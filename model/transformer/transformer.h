@@ -22,6 +22,7 @@
 #include "model/kv_cache/kv_cache.h"
 #include "model/packed_cache/packed_image.h"
 #include "model/parallel/thread_pool.h"
+#include "model/sampling/logits_row.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/decoder_weights.h"
 #include "model/transformer/precision/model_precision.h"
@@ -92,7 +93,13 @@ class Transformer {
   // the row or size that is wrong; FAILED_PRECONDITION when the last layer is not loaded or the
   // model has no LM head.
   absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
-                             MatrixView<float> logits);
+                             MatrixView<float> logits) {
+    return ComputeLogits(rows, hidden_states, {}, logits);
+  }
+  // The same, but of the first largest.size() rows only the largest logit, found while the product
+  // runs: logits [b - largest.size(), v] has those of the others.
+  absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
+                             absl::Span<LargestLogit> largest, MatrixView<float> logits);
 
   // The final hidden states, what every head reads: the final norm of the chosen rows of what
   // Forward left. out [b, d] of rows [b], in any order, repeated or not; out may be hidden_states

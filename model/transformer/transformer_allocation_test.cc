@@ -11,9 +11,11 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
 #include "model/kv_cache/sequence_pages.h"
+#include "model/sampling/logits_row.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/precision/model_precision.h"
@@ -61,6 +63,7 @@ TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
   PHYLLO_ASSERT_OK(prefilling.Resize(70));
   PHYLLO_ASSERT_OK(decoding.Resize(70));
   std::vector<float> hidden(41 * d, 0.5f), logits(2 * v);
+  LargestLogit largest;
   const std::vector<StepSlice> slices = {{.row_begin = 0,
                                           .row_count = 40,
                                           .first_position = 0,
@@ -74,8 +77,10 @@ TEST_P(TransformerAllocationTest, AllocatesNothingInAStep) {
   const std::vector<int64_t> rows = {39, 40};
   const int64_t before = allocation_count.load();
   const absl::Status forward = runner->transformer().Forward(slices, {hidden.data(), 41, d, d});
-  const absl::Status head = runner->transformer().ComputeLogits(rows, {hidden.data(), 41, d, d},
-                                                                {logits.data(), 2, v, v});
+  absl::Status head = runner->transformer().ComputeLogits(rows, {hidden.data(), 41, d, d},
+                                                          {logits.data(), 2, v, v});
+  head.Update(runner->transformer().ComputeLogits(
+      rows, {hidden.data(), 41, d, d}, absl::MakeSpan(&largest, 1), {logits.data(), 1, v, v}));
   const int64_t after = allocation_count.load();
   PHYLLO_ASSERT_OK(forward);
   PHYLLO_ASSERT_OK(head);

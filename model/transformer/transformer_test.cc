@@ -21,6 +21,7 @@
 #include "model/kv_cache/sequence_pages.h"
 #include "model/ops/attention.h"
 #include "model/parallel/thread_pool.h"
+#include "model/sampling/logits_row.h"
 #include "model/tensor/linear_input.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/precision/model_precision.h"
@@ -216,6 +217,35 @@ TEST(TransformerTest, IgnoresWhatPagesHeldBefore) {
   EXPECT_TRUE(SameBits(got, want));
 }
 
+class LargestLogitTest : public testing::TestWithParam<Precision> {};
+
+TEST_P(LargestLogitTest, IsThatOfTheLogitsAndLeavesThemAsTheyAre) {
+  for (const ToyModel& model : ToyModels()) {
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const auto runner, LoadToy(model, GetParam()));
+    const int64_t v = runner->vocab_size();
+    SequencePages pages = runner->NewSequence();
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::vector<float> all,
+                                runner->Prefill(pages, RandomIds(6, v), /*chunk=*/6));
+    if (all.empty()) continue;  // no LM head
+    const auto row = [&](int64_t i) { return absl::MakeConstSpan(all).subspan(i * v, v); };
+    const std::vector<int64_t> rows = {5, 0, 3, 0, 2};
+    std::vector<LargestLogit> largest(3);
+    std::vector<float> logits(2 * v);
+    PHYLLO_ASSERT_OK(runner->transformer().ComputeLogits(
+        rows, runner->hidden_states(), absl::MakeSpan(largest), {logits.data(), 2, v, v}));
+    for (size_t i = 0; i < largest.size(); ++i) {
+      EXPECT_TRUE(largest[i].finite);
+      EXPECT_EQ(largest[i].token_id, ArgmaxOf(row(rows[i]))) << model.name;
+      EXPECT_EQ(largest[i].logit, row(rows[i])[largest[i].token_id]) << model.name;
+    }
+    EXPECT_EQ(absl::MakeConstSpan(logits).first(v), row(0)) << model.name;
+    EXPECT_EQ(absl::MakeConstSpan(logits).last(v), row(2)) << model.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, LargestLogitTest, testing::ValuesIn(kPrecisions),
+                         [](const auto& info) { return PrecisionName(info.param); });
+
 class NonFiniteTest : public testing::TestWithParam<Precision> {};
 
 TEST_P(NonFiniteTest, StaysInItsOwnSequence) {
@@ -242,6 +272,12 @@ TEST_P(NonFiniteTest, StaysInItsOwnSequence) {
     EXPECT_EQ(std::any_of(logits.begin(), logits.begin() + v,
                           [](float logit) { return !std::isfinite(logit); }),
               !std::isfinite(first_value));
+    std::vector<LargestLogit> largest(2);
+    EXPECT_THAT(transformer.ComputeLogits({0, 1}, {hidden.data(), 2, d, d}, absl::MakeSpan(largest),
+                                          {nullptr, 0, 0, 0}),
+                IsOk());
+    EXPECT_EQ(largest[0].finite, std::isfinite(first_value));
+    EXPECT_TRUE(largest[1].finite);
     return std::vector<float>(logits.begin() + v, logits.end());
   };
   const std::vector<float> want = run(1.0f);
@@ -376,6 +412,10 @@ TEST_F(TransformerErrorTest, RefusesLogitsOfRowsThatAreNotThere) {
   EXPECT_THAT(
       transformer_->ComputeLogits({0}, {hidden.data(), 3, 12, 12}, {logits.data(), 1, 28, 29}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[1, 29]")));
+  std::vector<LargestLogit> largest(1);
+  EXPECT_THAT(transformer_->ComputeLogits({0, 1}, {hidden.data(), 3, 12, 12},
+                                          absl::MakeSpan(largest), {logits.data(), 2, 29, 29}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("must be [1, 29]")));
 }
 
 TEST_F(TransformerErrorTest, HasNoLogitsWithoutTheLastLayer) {

@@ -155,8 +155,9 @@ absl::Status LocalStepModel::Forward(absl::Span<const StepSlice> slices,
 
 absl::Status LocalStepModel::ComputeLogits(absl::Span<const int64_t> rows,
                                            MatrixView<const float> hidden_states,
+                                           absl::Span<LargestLogit> largest,
                                            MatrixView<float> logits) {
-  return transformer_->ComputeLogits(rows, hidden_states, logits);
+  return transformer_->ComputeLogits(rows, hidden_states, largest, logits);
 }
 
 absl::Status LocalStepModel::ApplyFinalNorm(MatrixView<float> rows) {

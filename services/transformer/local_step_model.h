@@ -21,6 +21,7 @@
 #include "model/embedding/embedding_table.h"
 #include "model/heads/label_head.h"
 #include "model/parallel/thread_pool.h"
+#include "model/sampling/logits_row.h"
 #include "model/transformer/precision/model_precision.h"
 #include "model/transformer/transformer.h"
 #include "services/transformer/engine/step_model.h"
@@ -78,7 +79,7 @@ class LocalStepModel final : public StepModel {
   absl::Status Forward(absl::Span<const StepSlice> slices,
                        MatrixView<float> hidden_states) override;
   absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
-                             MatrixView<float> logits) override;
+                             absl::Span<LargestLogit> largest, MatrixView<float> logits) override;
   absl::Status ApplyFinalNorm(MatrixView<float> rows) override;
   absl::Status ApplyLabelHead(absl::Span<const float> hidden_state,
                               absl::Span<float> logits) override;

@@ -10,6 +10,7 @@
 #include "model/heads/pooling.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/sampling/logits_row.h"
+#include "model/sampling/sampler.h"
 
 namespace phyllo {
 namespace {
@@ -142,10 +143,9 @@ absl::Status WarmUp(StepModel& model) {
       {{.row_begin = 0, .row_count = 1, .first_position = 0, .prompt_length = 1, .pages = &pages}},
       row));
   if (sizes.head != HeadKind::kLmHead) return CheckFinalHiddenState(model, row);
-  std::vector<float> logits(sizes.vocab_size);
-  PHYLLO_RETURN_IF_ERROR(
-      model.ComputeLogits({0}, row, {logits.data(), 1, sizes.vocab_size, sizes.vocab_size}));
-  return SummarizeLogits(logits).status();
+  LargestLogit largest;
+  PHYLLO_RETURN_IF_ERROR(model.ComputeLogits({0}, row, absl::MakeSpan(&largest, 1), /*logits=*/{}));
+  return TakeLargest(largest).status();
 }
 
 }  // namespace phyllo

@@ -274,9 +274,9 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
   Publish(start);
   absl::Status status = batch_.Forward();
   if (status.ok()) {
-    status =
-        batch_.VisitLogits([this](const StepBatch::LogitsRow& row, absl::Span<const float> logits,
-                                  int worker) { sampling_.Take(row, logits, worker); });
+    status = batch_.VisitLogits([this](const StepBatch::LogitsRow& row,
+                                       const StepBatch::RowLogits& logits,
+                                       int worker) { sampling_.Take(row, logits, worker); });
   }
   for (size_t i = 0; status.ok() && i < in_batch_.size(); ++i)
     status = EncodeRows(model_, batch_.SliceRows(i), *in_batch_[i]);

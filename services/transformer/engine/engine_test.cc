@@ -60,6 +60,25 @@ TEST(EngineTest, ReportsTheLogprobsOfTheRawLogits) {
   EXPECT_EQ(client.tokens[0].top_logprobs[1].token_id, expected.top_logprobs[1].token_id);
 }
 
+// More than one block of logits rows: of some only the largest logit is kept, of others all are.
+TEST(EngineTest, GivesTheSameTokensWhateverIsAskedOfTheLogits) {
+  FakeStepModel model(100, 4);
+  EngineDriver driver(model);
+  std::vector<FakeClient*> clients;
+  for (int32_t i = 0; i < 11; ++i) {
+    SequenceRequest request = EngineDriver::Request(Prompt(3 + i, i), 6);
+    if (i % 3 == 1) request.sampling.top_logprobs = 1;
+    if (i % 4 == 2) request.first_scored_index = 2;
+    clients.push_back(&driver.Add(request));
+  }
+  driver.Drive();
+  for (const FakeClient* client : clients) {
+    ExpectTokens(*client);
+    EXPECT_EQ(client->scored_tokens.size(),
+              client->request.first_scored_index ? client->request.prompt_token_ids.size() - 2 : 0);
+  }
+}
+
 TEST(EngineTest, CutsALongPromptIntoChunks) {
   FakeStepModel model(100, 4);
   EngineDriver driver(model, {.max_prefill_rows = 8});

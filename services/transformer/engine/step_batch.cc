@@ -5,18 +5,21 @@
 #include <cstdint>
 
 #include "model/base/status_macros.h"
+#include "model/sampling/sampler.h"
 
 namespace phyllo {
 
 StepBatch::StepBatch(StepModel& model)
     : model_(model),
       hidden_states_(model.sizes().max_rows * model.sizes().hidden_size),
-      logits_(model.sizes().max_logits_rows * model.sizes().vocab_size) {}
+      logits_(model.sizes().max_logits_rows * model.sizes().vocab_size),
+      largest_(model.sizes().max_logits_rows) {}
 
 void StepBatch::Clear() {
   row_count_ = 0;
   slices_.clear();
   logits_rows_.clear();
+  largest_only_count_ = 0;
 }
 
 absl::Status StepBatch::Add(Sequence& sequence, int64_t row_count) {
@@ -48,15 +51,24 @@ absl::Status StepBatch::Add(Sequence& sequence, int64_t row_count) {
                      .first_position = first,
                      .prompt_length = sequence.rope_length,
                      .pages = &sequence.pages});
-  for (int64_t position = first; position < end; ++position) {
-    const bool scored =
-        position + 1 >= sequence.next_scored_index && position + 1 < sequence.prompt_count();
-    const bool sampled = sequence.request.max_new_tokens > 0 && position + 1 >= size;
-    if (scored || sampled)
-      logits_rows_.push_back({&sequence, position, row_count_ + position - first});
-  }
+  AddLogitsRows(sequence, first, end, row_count_);
   row_count_ += row_count;
   return absl::OkStatus();
+}
+
+void StepBatch::AddLogitsRows(Sequence& sequence, int64_t first, int64_t end, int64_t row) {
+  const auto size = static_cast<int64_t>(sequence.token_ids.size());
+  const int64_t scored_end = sequence.prompt_count();
+  const bool largest_only = sequence.next_scored_index >= scored_end &&
+                            TakesLargest(sequence.request.sampling, sequence.history);
+  for (int64_t position = first; position < end; ++position) {
+    const bool scored = position + 1 >= sequence.next_scored_index && position + 1 < scored_end;
+    const bool sampled = sequence.request.max_new_tokens > 0 && position + 1 >= size;
+    if (!scored && !sampled) continue;
+    const auto place =
+        largest_only ? logits_rows_.begin() + largest_only_count_++ : logits_rows_.end();
+    logits_rows_.insert(place, {&sequence, position, row + position - first, largest_only});
+  }
 }
 
 absl::Status StepBatch::Forward() {
@@ -83,28 +95,43 @@ bool StepBatch::IsFinite(size_t slice, int64_t rejected_count) const {
 absl::Status StepBatch::VisitLogits(LogitsVisitor visit) {
   const int64_t hidden_size = model_.sizes().hidden_size;
   const int64_t vocab_size = model_.sizes().vocab_size;
-  const auto total = static_cast<int64_t>(logits_rows_.size());
-  for (int64_t begin = 0; begin < total; begin += model_.sizes().max_logits_rows) {
-    const absl::Span<const LogitsRow> block =
-        absl::MakeConstSpan(logits_rows_).subspan(begin, model_.sizes().max_logits_rows);
+  const int64_t max_rows = model_.sizes().max_logits_rows;
+  for (int64_t begin = 0; begin < logits_row_count(); begin += max_rows) {
+    const auto block = absl::MakeConstSpan(logits_rows_).subspan(begin, max_rows);
+    const auto count = static_cast<int64_t>(block.size());
+    const int64_t largest_count = std::clamp<int64_t>(largest_only_count_ - begin, 0, count);
     row_indices_.clear();
-    group_begins_.clear();
-    for (int64_t i = 0; i < static_cast<int64_t>(block.size()); ++i) {
-      if (i == 0 || block[i].sequence != block[i - 1].sequence) group_begins_.push_back(i);
-      row_indices_.push_back(block[i].row);
-    }
-    group_begins_.push_back(block.size());
+    for (const LogitsRow& row : block) row_indices_.push_back(row.row);
     PHYLLO_RETURN_IF_ERROR(model_.ComputeLogits(
         row_indices_, {hidden_states_.data(), row_count_, hidden_size, hidden_size},
-        {logits_.data(), static_cast<int64_t>(block.size()), vocab_size, vocab_size}));
-    model_.ParallelFor(static_cast<int64_t>(group_begins_.size()) - 1, [&](int64_t group,
-                                                                           int worker) {
-      for (int64_t i = group_begins_[group]; i < group_begins_[group + 1]; ++i) {
-        visit(block[i], absl::MakeConstSpan(logits_).subspan(i * vocab_size, vocab_size), worker);
-      }
-    });
+        absl::MakeSpan(largest_).first(largest_count),
+        {logits_.data(), count - largest_count, vocab_size, vocab_size}));
+    VisitBlock(block, visit);
   }
   return absl::OkStatus();
+}
+
+void StepBatch::VisitBlock(absl::Span<const LogitsRow> block, LogitsVisitor visit) {
+  const int64_t vocab_size = model_.sizes().vocab_size;
+  group_begins_.clear();
+  int64_t largest_count = 0;
+  for (size_t i = 0; i < block.size(); ++i) {
+    if (i == 0 || block[i].sequence != block[i - 1].sequence)
+      group_begins_.push_back(static_cast<int64_t>(i));
+    if (block[i].largest_only) ++largest_count;
+  }
+  group_begins_.push_back(static_cast<int64_t>(block.size()));
+  const auto logits_of = [&](int64_t i) {
+    if (i < largest_count) return RowLogits{.all = {}, .largest = largest_[i]};
+    return RowLogits{
+        .all = absl::MakeConstSpan(logits_).subspan((i - largest_count) * vocab_size, vocab_size),
+        .largest = {}};
+  };
+  model_.ParallelFor(static_cast<int64_t>(group_begins_.size()) - 1,
+                     [&](int64_t group, int worker) {
+                       for (int64_t i = group_begins_[group]; i < group_begins_[group + 1]; ++i)
+                         visit(block[i], logits_of(i), worker);
+                     });
 }
 
 }  // namespace phyllo

@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "model/sampling/logits_row.h"
 #include "model/tensor/matrix_view.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/step_model.h"
@@ -32,18 +33,25 @@ class StepBatch {
   // Computes all rows that were added. The errors are the model's.
   absl::Status Forward();
 
-  // A row whose logits are wanted: those of the token after `position`.
+  // A row whose logits are wanted, which say what the token after `position` is: all of them, or
+  // only the largest, which all rows of its sequence want then.
   struct LogitsRow {
     Sequence* sequence = nullptr;
     int64_t position = 0;
     int64_t row = 0;
+    bool largest_only = false;
+  };
+  // What such a row gives.
+  struct RowLogits {
+    absl::Span<const float> all;  // [v]; empty if largest_only
+    LargestLogit largest;         // set if largest_only
   };
 
-  // After Forward: calls visit(row, logits [v], worker) for every row with a token to score or to
+  // After Forward: calls visit(row, logits, worker) for every row with a token to score or to
   // sample, in blocks of max_logits_rows. Rows of one block are visited concurrently, but those of
   // one sequence in order by one worker. The errors are the model's.
   using LogitsVisitor =
-      absl::FunctionRef<void(const LogitsRow& row, absl::Span<const float> logits, int worker)>;
+      absl::FunctionRef<void(const LogitsRow& row, const RowLogits& logits, int worker)>;
   absl::Status VisitLogits(LogitsVisitor visit);
 
   // The rows of the slice of that index, in the order of Add. After VisitLogits they may be
@@ -59,12 +67,20 @@ class StepBatch {
   absl::Span<const StepSlice> slices() const { return slices_; }
 
  private:
+  // Appends the rows [first, end) of the sequence whose logits are wanted, the first one's row of
+  // the step being `row`.
+  void AddLogitsRows(Sequence& sequence, int64_t first, int64_t end, int64_t row);
+  // Calls `visit` for rows that were computed, with logits_ and largest_ from their beginning on.
+  void VisitBlock(absl::Span<const LogitsRow> block, LogitsVisitor visit);
+
   StepModel& model_;
-  std::vector<float> hidden_states_;  // [max_rows, d]
-  std::vector<float> logits_;         // [max_logits_rows, v]
+  std::vector<float> hidden_states_;   // [max_rows, d]
+  std::vector<float> logits_;          // [max_logits_rows, v]
+  std::vector<LargestLogit> largest_;  // [max_logits_rows]
   int64_t row_count_ = 0;
   std::vector<StepSlice> slices_;
-  std::vector<LogitsRow> logits_rows_;
+  std::vector<LogitsRow> logits_rows_;  // those with largest_only first
+  int64_t largest_only_count_ = 0;
   std::vector<int64_t> row_indices_;  // of one block
   std::vector<int64_t>
       group_begins_;  // of one block: where the rows of the next sequence begin, and the end

@@ -11,6 +11,7 @@
 #include "model/config/decoder_description.h"
 #include "model/heads/pooling.h"
 #include "model/kv_cache/sequence_pages.h"
+#include "model/sampling/logits_row.h"
 #include "model/tensor/matrix_view.h"
 #include "model/transformer/step_slice.h"
 
@@ -52,9 +53,11 @@ class StepModel {
   // As Transformer::Forward: hidden_states [m, d] in and out.
   virtual absl::Status Forward(absl::Span<const StepSlice> slices,
                                MatrixView<float> hidden_states) = 0;
-  // As Transformer::ComputeLogits: logits [b, v] of rows [b]. Only if the head is kLmHead.
+  // As Transformer::ComputeLogits: of rows [b] the largest logits [l] of the first l, and the
+  // logits [b - l, v] of the others. Only if the head is kLmHead.
   virtual absl::Status ComputeLogits(absl::Span<const int64_t> rows,
                                      MatrixView<const float> hidden_states,
+                                     absl::Span<LargestLogit> largest,
                                      MatrixView<float> logits) = 0;
 
   // As Transformer::ApplyFinalNorm, in place: rows [m, d] of what Forward left.

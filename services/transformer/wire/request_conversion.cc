@@ -82,6 +82,7 @@ absl::StatusOr<SamplingParameters> ToSampling(const common::v1::SamplingParamete
 }
 
 void SetLogprobs(const common::v1::LogprobParameters& logprobs, SamplingParameters& sampling) {
+  sampling.logprobs = true;
   sampling.top_logprobs = logprobs.top_count();
   sampling.logprob_token_ids.assign(logprobs.token_ids().begin(), logprobs.token_ids().end());
 }

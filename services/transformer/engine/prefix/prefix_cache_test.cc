@@ -52,7 +52,7 @@ class Computation {
                                    {rows.data(), size - attached_, 2, 2}));
     std::vector<float> logits(FakeStepModel::kVocabSize);
     PHYLLO_EXPECT_OK(model.ComputeLogits(
-        {size - attached_ - 1}, {rows.data(), size - attached_, 2, 2},
+        {size - attached_ - 1}, {rows.data(), size - attached_, 2, 2}, /*largest=*/{},
         {logits.data(), 1, FakeStepModel::kVocabSize, FakeStepModel::kVocabSize}));
     FakeStepModel::Windows windows;
     for (const KvPageGroup& group : model.page_groups()) windows.push_back(group.window);

@@ -50,6 +50,7 @@ SequenceRequest MakeRequest(int index, int64_t vocab_size) {
   request.max_new_tokens = 36 + index % 5;
   request.ignore_eos = true;
   request.sampling.top_logprobs = index % 3;
+  request.sampling.logprobs = index % 2 == 1;
   request.sampling.seed = 1000 + index;
   request.sampling.temperature =
       index % 4 == 0 ? 0.0f : 0.5f + 0.25f * static_cast<float>(index % 4);

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
 
@@ -13,15 +12,24 @@ RowSampling::RowSampling(int num_workers, int64_t vocab_size) {
   for (int worker = 0; worker < num_workers; ++worker) samplers_.emplace_back(vocab_size);
 }
 
-void RowSampling::Take(const StepBatch::LogitsRow& row, absl::Span<const float> logits,
+absl::StatusOr<SampledToken> RowSampling::TokenOf(const StepBatch::LogitsRow& row,
+                                                  const StepBatch::RowLogits& logits, int worker) {
+  const Sequence& sequence = *row.sequence;
+  const int64_t index = row.position + 1;
+  if (row.largest_only) return TakeLargest(logits.largest);
+  if (index < sequence.prompt_count()) {
+    return DescribeToken(logits.all, sequence.token_ids[index], sequence.request.prompt_logprobs);
+  }
+  return samplers_[worker].Sample(logits.all, sequence.history, sequence.request.sampling, index);
+}
+
+void RowSampling::Take(const StepBatch::LogitsRow& row, const StepBatch::RowLogits& logits,
                        int worker) {
   Sequence& sequence = *row.sequence;
   if (!sequence.step_status.ok() || sequence.draft.ended) return;
   const int64_t index = row.position + 1;
   const bool scores = index < sequence.prompt_count();
-  absl::StatusOr<SampledToken> token =
-      scores ? DescribeToken(logits, sequence.token_ids[index], sequence.request.prompt_logprobs)
-             : samplers_[worker].Sample(logits, sequence.history, sequence.request.sampling, index);
+  absl::StatusOr<SampledToken> token = TokenOf(row, logits, worker);
   if (!token.ok()) {
     sequence.step_status = std::move(token).status();
     return;

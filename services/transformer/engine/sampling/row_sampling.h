@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
+#include "absl/status/statusor.h"
 #include "model/sampling/sampler.h"
 #include "services/transformer/engine/step_batch.h"
 
@@ -21,9 +21,12 @@ class RowSampling {
   // outbox. Rows of a draft behind the first token that was not drawn say nothing and are passed
   // over, so that every draw sees the tokens it would see without a draft. An error becomes the
   // sequence's step_status, after which its rows are passed over.
-  void Take(const StepBatch::LogitsRow& row, absl::Span<const float> logits, int worker);
+  void Take(const StepBatch::LogitsRow& row, const StepBatch::RowLogits& logits, int worker);
 
  private:
+  absl::StatusOr<SampledToken> TokenOf(const StepBatch::LogitsRow& row,
+                                       const StepBatch::RowLogits& logits, int worker);
+
   std::vector<Sampler> samplers_;  // [num_workers]
 };
 

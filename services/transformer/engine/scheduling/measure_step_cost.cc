@@ -10,6 +10,7 @@
 #include "model/base/status_macros.h"
 #include "model/kv_cache/page_allocator.h"
 #include "model/kv_cache/sequence_pages.h"
+#include "model/sampling/logits_row.h"
 
 namespace phyllo {
 namespace {
@@ -52,14 +53,14 @@ class StepTimer {
     return seconds;
   }
 
-  // Seconds of ComputeLogits of the first `row_count` rows; logits [row_count, v].
-  absl::StatusOr<double> TimeLogits(int64_t row_count, std::vector<float>& logits) {
-    const int64_t vocab_size = model_.sizes().vocab_size;
+  // Seconds of ComputeLogits of the first `row_count` rows, of the largest logits only.
+  absl::StatusOr<double> TimeLogits(int64_t row_count) {
     std::vector<int64_t> row_numbers(row_count);
     for (int64_t i = 0; i < row_count; ++i) row_numbers[i] = i;
+    std::vector<LargestLogit> largest(row_count);
     const absl::Time begin = options_.now();
-    PHYLLO_RETURN_IF_ERROR(model_.ComputeLogits(
-        row_numbers, FirstRows(row_count), {logits.data(), row_count, vocab_size, vocab_size}));
+    PHYLLO_RETURN_IF_ERROR(model_.ComputeLogits(row_numbers, FirstRows(row_count),
+                                                absl::MakeSpan(largest), /*logits=*/{}));
     return SecondsSince(begin);
   }
 
@@ -130,12 +131,11 @@ absl::StatusOr<std::vector<CostPoint>> MeasureForward(StepTimer& timer, int64_t 
 absl::StatusOr<std::vector<CostPoint>> MeasureLogits(StepModel& model, StepTimer& timer,
                                                      int64_t most_rows) {
   const int64_t most = std::min<int64_t>({16, model.sizes().max_logits_rows, most_rows});
-  std::vector<float> logits(most * model.sizes().vocab_size);
   std::vector<CostPoint> points;
   for (const int64_t row_count : RowCountsUpTo(most)) {
-    PHYLLO_ASSIGN_OR_RETURN(double seconds, timer.TimeLogits(row_count, logits));
+    PHYLLO_ASSIGN_OR_RETURN(double seconds, timer.TimeLogits(row_count));
     if (timer.HasTimeFor(seconds)) {
-      PHYLLO_ASSIGN_OR_RETURN(const double again, timer.TimeLogits(row_count, logits));
+      PHYLLO_ASSIGN_OR_RETURN(const double again, timer.TimeLogits(row_count));
       seconds = std::min(seconds, again);
     }
     points.push_back({row_count, seconds});

@@ -61,7 +61,7 @@ class CostCurve {
 // What a StepCost begins with.
 struct StepCostTable {
   std::vector<CostPoint> forward = {};  // Forward at short contexts; not empty
-  std::vector<CostPoint> logits = {};   // LM head and sampling; empty: they cost nothing
+  std::vector<CostPoint> logits = {};   // LM head; empty: it costs nothing
   double seconds_per_key = 0.0;         // of attention, >= 0
 };
 

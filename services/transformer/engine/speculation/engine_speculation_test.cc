@@ -57,6 +57,7 @@ SequenceRequest MixedRequest(int index) {
   request.sampling.seed = 100 + index;
   request.sampling.temperature = index % 3 == 0 ? 0.0f : 0.4f * static_cast<float>(index % 3);
   request.sampling.top_logprobs = index % 3;
+  request.sampling.logprobs = index % 2 == 1;
   if (index % 4 == 1) request.sampling.repetition_penalty = 1.3f;
   if (index % 4 == 2) request.sampling.dry = DryParameters{.multiplier = 2.0f, .allowed_length = 1};
   if (index % 4 == 3) request.sampling.frequency_penalty = 0.7f;

@@ -174,7 +174,7 @@ absl::Status ModelDrafter::TakeGuesses() {
     const auto block_size = static_cast<int64_t>(block.size());
     PHYLLO_RETURN_IF_ERROR(
         model_.ComputeLogits(block, {hidden_states_.data(), row_count, hidden_size, hidden_size},
-                             {logits_.data(), block_size, vocab_size, vocab_size}));
+                             /*largest=*/{}, {logits_.data(), block_size, vocab_size, vocab_size}));
     model_.ParallelFor(block_size, [&](int64_t i, int /*worker*/) {
       Row& row = batch_[row_owner_[begin + i]];
       const std::optional<int32_t> guess =

@@ -20,6 +20,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/time.h"
 #include "model/base/status_macros.h"
+#include "model/sampling/logits_row.h"
 #include "model/tokenizer/tokenizer.h"
 #include "services/transformer/engine/engine.h"
 #include "services/transformer/local_step_model.h"
@@ -55,11 +56,16 @@ class ScriptedModel final : public StepModel {
     return model_.Forward(slices, hidden_states);
   }
   absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
-                             MatrixView<float> logits) override {
-    PHYLLO_RETURN_IF_ERROR(model_.ComputeLogits(rows, hidden_states, logits));
+                             absl::Span<LargestLogit> largest, MatrixView<float> logits) override {
+    PHYLLO_RETURN_IF_ERROR(model_.ComputeLogits(rows, hidden_states, largest, logits));
     for (size_t i = 0; i < rows.size(); ++i) {
       const auto next = static_cast<size_t>(positions_[rows[i]] + 1);
-      logits.Row(i)[script_[std::min(next, script_.size() - 1)]] = 1e4f;
+      const int32_t token_id = script_[std::min(next, script_.size() - 1)];
+      if (i < largest.size()) {
+        largest[i].token_id = token_id;
+      } else {
+        logits.Row(i - largest.size())[token_id] = 1e4f;
+      }
     }
     return absl::OkStatus();
   }

@@ -151,11 +151,23 @@ absl::Status FakeStepModel::Forward(absl::Span<const StepSlice> slices,
 
 absl::Status FakeStepModel::ComputeLogits(absl::Span<const int64_t> rows,
                                           MatrixView<const float> hidden_states,
+                                          absl::Span<LargestLogit> largest,
                                           MatrixView<float> logits) {
   if (static_cast<int64_t>(rows.size()) > sizes_.max_logits_rows)
     return absl::InternalError("too many logits rows");
-  for (size_t i = 0; i < rows.size(); ++i)
-    WriteLogits(static_cast<uint32_t>(hidden_states.Row(rows[i])[0]), logits.Row(i));
+  if (static_cast<int64_t>(rows.size() - largest.size()) != logits.rows)
+    return absl::InternalError("the logits have no room for all rows but the largest ones'");
+  std::vector<float> row(kVocabSize);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto hash = static_cast<uint32_t>(hidden_states.Row(rows[i])[0]);
+    if (i >= largest.size()) {
+      WriteLogits(hash, logits.Row(i - largest.size()));
+      continue;
+    }
+    WriteLogits(hash, row.data());
+    largest[i] = LargestLogit();
+    IncludeLogits(row, /*first_token_id=*/0, largest[i]);
+  }
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "model/sampling/logits_row.h"
 #include "services/transformer/engine/step_model.h"
 
 namespace phyllo {
@@ -54,7 +55,7 @@ class FakeStepModel final : public StepModel {
   absl::Status Forward(absl::Span<const StepSlice> slices,
                        MatrixView<float> hidden_states) override;
   absl::Status ComputeLogits(absl::Span<const int64_t> rows, MatrixView<const float> hidden_states,
-                             MatrixView<float> logits) override;
+                             absl::Span<LargestLogit> largest, MatrixView<float> logits) override;
   // A hidden state (hash, position) becomes (-100 * hash, position), so that a row that is
   // normalised twice, or not at all, shows; the poison's is not a number.
   absl::Status ApplyFinalNorm(MatrixView<float> rows) override;
