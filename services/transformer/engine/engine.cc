@@ -215,9 +215,13 @@ const StepPlan& Engine::Plan() {
   for (const auto& sequence : sequences_) {
     if (!sequence->finished) snapshots_.push_back(sequence->Snapshot());
   }
+  const PageCounts free_counts = FreePageCounts(model_);
+  if (scheduler_.MayPreempt(static_cast<int64_t>(snapshots_.size()), free_counts)) {
+    for (SequenceSnapshot& snapshot : snapshots_)
+      if (snapshot.running) snapshot.sole = by_id_.at(snapshot.id)->SolePageCounts();
+  }
   totals_.prefill_row_budget = prefill_budget_.RowsFor(snapshots_);
-  const StepPlan& plan =
-      scheduler_.PlanStep(snapshots_, FreePageCounts(model_), totals_.prefill_row_budget);
+  const StepPlan& plan = scheduler_.PlanStep(snapshots_, free_counts, totals_.prefill_row_budget);
   for (const SequenceId id : plan.preempted) {
     prefixes_.Preempt(*by_id_.at(id));
     speculation_.Forget(id);

@@ -143,11 +143,16 @@ SequenceSnapshot Sequence::Snapshot() const {
     snapshot.sole = match.free_counts;
     return snapshot;
   }
-  for (int64_t group = 0; group < pages.group_count(); ++group) {
+  for (int64_t group = 0; group < pages.group_count(); ++group)
     snapshot.held[group] = pages.table(group).held_count();
-    snapshot.sole[group] = pages.CountSole(group);
-  }
   return snapshot;
+}
+
+PageCounts Sequence::SolePageCounts() const {
+  PageCounts counts = {};
+  for (int64_t group = 0; group < pages.group_count(); ++group)
+    counts[group] = pages.CountSole(group);
+  return counts;
 }
 
 int64_t Sequence::tokens_to_compute() const {

@@ -17,6 +17,7 @@
 #include "services/transformer/engine/admission/waiting_bounds.h"
 #include "services/transformer/engine/prefix/prefix_cache.h"
 #include "services/transformer/engine/prompt_feed.h"
+#include "services/transformer/engine/scheduling/page_counts.h"
 #include "services/transformer/engine/scheduling/scheduler.h"
 #include "services/transformer/engine/sequence_outbox.h"
 #include "services/transformer/engine/speculation/sequence_draft.h"
@@ -92,8 +93,10 @@ class Sequence {
   Sequence(SequenceId id, SequenceRequest request, std::shared_ptr<SequenceOutbox> outbox,
            const SequenceLimits& limits, SequenceStorage storage);
 
-  // What the scheduler sees.
+  // What the scheduler sees, but for `sole` of a running sequence.
   SequenceSnapshot Snapshot() const;
+  // Its pages that nobody else holds. Looks at every one of them.
+  PageCounts SolePageCounts() const;
   // Tokens that must be computed before the next can be sampled, or before the last prompt token is
   // scored, or before the prompt is encoded.
   int64_t tokens_to_compute() const;

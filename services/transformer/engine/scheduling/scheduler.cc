@@ -46,8 +46,13 @@ const StepPlan& Scheduler::PlanStep(absl::Span<const SequenceSnapshot> sequences
   return plan_;
 }
 
-int64_t Scheduler::LeastFreePageCount() const {
-  return *std::min_element(free_page_counts_.begin(), free_page_counts_.begin() + group_count());
+bool Scheduler::MayPreempt(int64_t sequence_count, const PageCounts& free_page_counts) const {
+  // Every sequence may begin a page; the rows of the step fill no more than these beside them.
+  return LeastOf(free_page_counts) < sequence_count + PagesFor(options_.max_rows);
+}
+
+int64_t Scheduler::LeastOf(const PageCounts& page_counts) const {
+  return *std::min_element(page_counts.begin(), page_counts.begin() + group_count());
 }
 
 int64_t Scheduler::PagesToCome(int64_t index, int64_t group) const {

@@ -31,8 +31,9 @@ struct SequenceSnapshot {
   int64_t page_count = 0;      // length of its page tables, pages that were given back included
   PageCounts held =
       {};  // pages of each group that it holds, or will hold as soon as it is admitted
-  PageCounts sole = {};  // of them, those that are free again when it loses them; of a sequence
-                         // that waits, those that are taken from the free ones when it is admitted
+  // Of them, those that are free again when it loses them, which is only read if MayPreempt; of a
+  // sequence that waits, those that are taken from the free ones when it is admitted.
+  PageCounts sole = {};
 };
 
 // What the scheduler knows of a group of layers.
@@ -84,6 +85,9 @@ class Scheduler {
  public:
   explicit Scheduler(SchedulerOptions options) : options_(std::move(options)) {}
 
+  // Whether so few pages are free that a sequence could lose its own in the next step.
+  bool MayPreempt(int64_t sequence_count, const PageCounts& free_page_counts) const;
+
   // `sequences` in order of service (the earliest arrival first, or by priority). `prefill_rows`
   // bounds the rows of prompts, and with them how long running sequences wait for their next token;
   // absent, or where it is more: max_prefill_rows. The plan is valid until the next call.
@@ -103,7 +107,9 @@ class Scheduler {
     return (token_count + options_.page_size - 1) / options_.page_size;
   }
   int64_t group_count() const { return static_cast<int64_t>(options_.groups.size()); }
-  int64_t LeastFreePageCount() const;
+  // Of the group with the fewest.
+  int64_t LeastOf(const PageCounts& page_counts) const;
+  int64_t LeastFreePageCount() const { return LeastOf(free_page_counts_); }
   // Pages of the group that the sequence will still take until all its tokens are computed.
   int64_t PagesToCome(int64_t index, int64_t group) const;
   // Whether a waiting sequence can take its pages without touching what `promised` others will

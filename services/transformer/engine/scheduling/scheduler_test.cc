@@ -66,6 +66,25 @@ TEST(SchedulerTest, GivesDecodeItsRowsBeforeEarlierPrompts) {
   EXPECT_THAT(plan.slices, ElementsAre(PlannedSlice{1, 2}, PlannedSlice{2, 1}, PlannedSlice{3, 1}));
 }
 
+TEST(SchedulerTest, MayPreemptOnlyWhereAStepCouldUseUpThePages) {
+  Scheduler scheduler(kOptions);
+  // Each of 3 may begin a page, 10 rows fill 3.
+  EXPECT_TRUE(scheduler.MayPreempt(/*sequence_count=*/3, {5}));
+  EXPECT_FALSE(scheduler.MayPreempt(/*sequence_count=*/3, {6}));
+  // Whose pages end with the last computed row: as many new ones as there can be.
+  const StepPlan& plan =
+      scheduler.PlanStep({Prefilling(1, 4, 8, 1), Prefilling(2, 8, 12, 2), Decoding(3, 4, 1)}, {6});
+  EXPECT_THAT(plan.preempted, IsEmpty());
+}
+
+TEST(SchedulerTest, MayPreemptForTheGroupWithTheFewestFreePages) {
+  SchedulerOptions options = kOptions;
+  options.groups.push_back({.window = 8, .page_count = 100});
+  const Scheduler scheduler(options);
+  EXPECT_FALSE(scheduler.MayPreempt(/*sequence_count=*/3, {6, 6}));
+  EXPECT_TRUE(scheduler.MayPreempt(/*sequence_count=*/3, {6, 5}));
+}
+
 TEST(SchedulerTest, CutsPromptsToTheBudget) {
   Scheduler scheduler(kOptions);
   EXPECT_THAT(scheduler.PlanStep({Prefilling(1, 0, 20, 0), Prefilling(2, 0, 20, 0)}, {20}).slices,
