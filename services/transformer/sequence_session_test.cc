@@ -30,7 +30,7 @@ class SequenceSessionTest : public ::testing::Test {
   static std::vector<float> Rows() { return {1, 0, 2, 1, 3, 2}; }
 
   FakeStepModel model_{100, 4};
-  EngineDriver driver_{model_, {.max_sequences = 1, .max_waiting_sequences = 1}};
+  EngineDriver driver_{model_, {.max_sequences = 1, .max_queue_sequences = 1}};
   SequenceSession session_{driver_.engine(), /*hidden_size=*/2, absl::Seconds(7)};
 };
 

@@ -64,7 +64,7 @@ class TransformerServiceTest : public ::testing::Test {
   TransformerServiceTest() {
     EngineOptions options = {.max_prefill_rows = 4,
                              .max_sequences = 8,
-                             .max_waiting_sequences = 100,
+                             .max_queue_sequences = 100,
                              .request_memory = &request_memory_,
                              .now = absl::Now};
     engine_ = *Engine::Create(model_, options);

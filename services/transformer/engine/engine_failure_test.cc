@@ -161,14 +161,14 @@ TEST(EngineFailureTest, EndsASequenceThatSendsUnaskedRows) {
 
 TEST(EngineFailureTest, RefusesMoreThanTheWaitingSequences) {
   FakeStepModel model(100, 4);
-  EngineDriver driver(model, {.max_sequences = 1, .max_waiting_sequences = 2});
+  EngineDriver driver(model, {.max_sequences = 1, .max_queue_sequences = 2});
   driver.Add(EngineDriver::Request(kPrompt, 5));
   driver.Step();
   driver.Add(EngineDriver::Request(kPrompt, 5));
   FakeClient& last = driver.Add(EngineDriver::Request(kPrompt, 5));
   EXPECT_THAT(
       driver.TrySubmit(EngineDriver::Request(kPrompt, 5)),
-      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_waiting_sequences is 2")));
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_queue_sequences is 2")));
   driver.engine().Cancel(last.id);
   driver.Step();
   driver.Add(EngineDriver::Request(kPrompt, 5));
@@ -176,12 +176,11 @@ TEST(EngineFailureTest, RefusesMoreThanTheWaitingSequences) {
 
 TEST(EngineFailureTest, RefusesMoreThanTheWaitingTokens) {
   FakeStepModel model(100, 4);
-  EngineDriver driver(model, {.max_waiting_tokens = 13});
+  EngineDriver driver(model, {.max_queue_tokens = 13});
   driver.Add(EngineDriver::Request(kPrompt, 5));
   driver.Add(EngineDriver::Request(kPrompt, 5));
-  EXPECT_THAT(
-      driver.TrySubmit(EngineDriver::Request(kPrompt, 5)),
-      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_waiting_tokens is 13")));
+  EXPECT_THAT(driver.TrySubmit(EngineDriver::Request(kPrompt, 5)),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_queue_tokens is 13")));
   driver.Drive();
   driver.Add(EngineDriver::Request(kPrompt, 5));
 }

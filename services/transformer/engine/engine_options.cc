@@ -30,9 +30,8 @@ absl::Status ValidateEngineOptions(const EngineOptions& options, const StepModel
   }
   PHYLLO_RETURN_IF_ERROR(CheckOption("max_sequences", options.max_sequences, 1, sizes.max_rows));
   PHYLLO_RETURN_IF_ERROR(
-      CheckOption("max_waiting_sequences", options.max_waiting_sequences, 0, kUnlimited));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckOption("max_waiting_tokens", options.max_waiting_tokens, 1, kUnlimited));
+      CheckOption("max_queue_sequences", options.max_queue_sequences, 0, kUnlimited));
+  PHYLLO_RETURN_IF_ERROR(CheckOption("max_queue_tokens", options.max_queue_tokens, 1, kUnlimited));
   PHYLLO_RETURN_IF_ERROR(
       CheckOption("max_unread_entries", options.max_unread_entries, 1, kUnlimited));
   PHYLLO_RETURN_IF_ERROR(

@@ -48,8 +48,8 @@ struct EngineOptions {
   // known, >= 1; 16 prompt rows may always join.
   double max_step_stretch = 2.5;
   int64_t max_sequences = 64;              // in the batch, in [1, max_rows of the model]
-  int64_t max_waiting_sequences = 256;     // >= 0, new ones beyond are refused
-  int64_t max_waiting_tokens = 65536;      // of them together, >= 1
+  int64_t max_queue_sequences = 256;       // >= 0, new ones beyond are refused
+  int64_t max_queue_tokens = 65536;        // of them together, >= 1
   int64_t max_unread_entries = 65536;      // of an outbox; three chunks of a scoring always fit
   MemoryBudget* request_memory = nullptr;  // of all requests and their unread news; borrowed; null:
                                            // without limit

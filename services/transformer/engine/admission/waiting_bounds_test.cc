@@ -13,10 +13,10 @@ TEST(WaitingBoundsTest, RefusesSequencesAndTokensBeyondTheLimits) {
   WaitingBounds bounds(/*max_sequences=*/2, /*max_tokens=*/10);
   PHYLLO_ASSERT_OK_AND_ASSIGN(WaitingPermit first, bounds.Enter(4));
   EXPECT_THAT(bounds.Enter(7).status(), StatusIs(absl::StatusCode::kResourceExhausted,
-                                                 "the queue is full: max_waiting_tokens is 10"));
+                                                 "the queue is full: max_queue_tokens is 10"));
   PHYLLO_ASSERT_OK_AND_ASSIGN(const WaitingPermit second, bounds.Enter(6));
   EXPECT_THAT(bounds.Enter(0).status(), StatusIs(absl::StatusCode::kResourceExhausted,
-                                                 "the queue is full: max_waiting_sequences is 2"));
+                                                 "the queue is full: max_queue_sequences is 2"));
   first.GiveBack();
   first.GiveBack();
   PHYLLO_EXPECT_OK(bounds.Enter(4));
