@@ -1,5 +1,5 @@
 // The file:
-//   header   Prefix, the key, a SHA-256 for each chunk of the image, a SHA-256 of all that
+//   header   Prefix, the key, a Checksum for each chunk of the image, a SHA-256 of all that
 //   padding  zeros up to a multiple of 2 MiB, so that the image can be mapped with huge pages
 //   image    image_bytes, in chunks of kChunkBytes, the last one shorter
 // Numbers are little-endian, as on every CPU this library runs on. The header is written after the
@@ -26,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "model/base/checksum.h"
 #include "model/base/digest.h"
 #include "model/base/status_macros.h"
 #include "model/packed_cache/file_replacement.h"
@@ -33,14 +34,15 @@
 namespace phyllo {
 namespace {
 
-constexpr uint32_t kFormatVersion = 1;
+constexpr uint32_t kFormatVersion = 2;
 constexpr char kMagic[8] = {'P', 'H', 'Y', 'L', 'L', 'O', 'P', 'K'};
 constexpr int64_t kChunkBytes = int64_t{4} << 20;
 constexpr int64_t kPieceBytes = int64_t{256} << 10;  // read, then digested while it is in the cache
 constexpr int64_t kImageAlignment = int64_t{2} << 20;
+static_assert(HugePageArena::kAlignment % Checksum::kBlockBytes == 0);
 constexpr int64_t kMaxKeyBytes = 4096;
 constexpr int64_t kMaxImageBytes = int64_t{1} << 44;  // bounds the header's memory at 128 MiB
-constexpr int64_t kDigestBytes = 32;
+constexpr int64_t kDigestBytes = 32;  // of a SHA-256, and of a Checksum
 constexpr absl::string_view kSuffix = ".packed";
 
 struct Prefix {
@@ -88,7 +90,7 @@ struct OpenImage {
   std::string key;
   int64_t image_bytes;
   int64_t image_offset;
-  std::string chunk_digests;  // kDigestBytes each
+  std::string chunk_checksums;  // kDigestBytes each
 };
 
 // Reads and checks the header of the file; every size it tells fits the file.
@@ -121,8 +123,8 @@ absl::StatusOr<OpenImage> ReadHeader(int descriptor) {
                    .key = header.substr(sizeof(Prefix), prefix.key_bytes),
                    .image_bytes = prefix.image_bytes,
                    .image_offset = ImageOffset(prefix.key_bytes, prefix.image_bytes),
-                   .chunk_digests = header.substr(sizeof(Prefix) + prefix.key_bytes,
-                                                  checked - sizeof(Prefix) - prefix.key_bytes)};
+                   .chunk_checksums = header.substr(sizeof(Prefix) + prefix.key_bytes,
+                                                    checked - sizeof(Prefix) - prefix.key_bytes)};
 }
 
 // Memory of the image's size that is a map of the file.
@@ -152,7 +154,7 @@ absl::StatusOr<HugePageArena> MapImage(const OpenImage& image) {
 // Reads (unless it is a map of the file) and checks one chunk of the image into `memory`.
 absl::Status LoadChunk(const OpenImage& image, int64_t chunk, bool mapped,
                        absl::Span<std::byte> memory) {
-  Sha256 digest;
+  Checksum checksum;
   const int64_t end = std::min(image.image_bytes, (chunk + 1) * kChunkBytes);
   for (int64_t begin = chunk * kChunkBytes; begin < end; begin += kPieceBytes) {
     const int64_t size = std::min(kPieceBytes, end - begin);
@@ -160,11 +162,9 @@ absl::Status LoadChunk(const OpenImage& image, int64_t chunk, bool mapped,
       PHYLLO_RETURN_IF_ERROR(
           ReadFully(image.descriptor, memory.data() + begin, size, image.image_offset + begin));
     }
-    digest.Update(
-        {reinterpret_cast<const uint8_t*>(memory.data()) + begin, static_cast<size_t>(size)});
+    checksum.Update(memory.subspan(begin, size));
   }
-  if (absl::HexStringToBytes(digest.FinishHex()) !=
-      image.chunk_digests.substr(chunk * kDigestBytes, kDigestBytes)) {
+  if (checksum.Finish() != image.chunk_checksums.substr(chunk * kDigestBytes, kDigestBytes)) {
     return absl::DataLossError(absl::StrCat("the packed image is damaged between bytes ",
                                             chunk * kChunkBytes, " and ", end));
   }
@@ -181,7 +181,8 @@ std::string FirstDifference(absl::string_view have, absl::string_view want) {
   return absl::StrCat("\"", have, "\", not \"", want, "\"");
 }
 
-// Writes the pieces of an arena as one row of chunks, with their digests.
+// Writes the pieces of an arena, whose sizes are multiples of HugePageArena::kAlignment, as one row
+// of chunks, with their checksums.
 class ChunkWriter {
  public:
   ChunkWriter(FileReplacement& file, int64_t image_offset)
@@ -191,7 +192,7 @@ class ChunkWriter {
     const int64_t room = kChunkBytes - written_ % kChunkBytes;
     const auto size = std::min(room, static_cast<int64_t>(bytes.size()));
     PHYLLO_RETURN_IF_ERROR(file_.Write(bytes.first(size), image_offset_ + written_));
-    digest_.Update({reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<size_t>(size)});
+    checksum_.Update(bytes.first(size));
     written_ += size;
     if (size == room) FinishChunk();
     return absl::OkStatus();
@@ -200,16 +201,16 @@ class ChunkWriter {
   // Bytes that the next Append takes at most.
   int64_t room() const { return kChunkBytes - written_ % kChunkBytes; }
 
-  // The digests of all chunks. REQUIRES: called once, last.
+  // The checksums of all chunks. REQUIRES: called once, last.
   std::string Finish() {
     if (written_ % kChunkBytes != 0) FinishChunk();
-    return std::move(digests_);
+    return std::move(checksums_);
   }
 
  private:
   void FinishChunk() {
-    digests_ += absl::HexStringToBytes(digest_.FinishHex());
-    digest_ = Sha256();
+    checksums_ += checksum_.Finish();
+    checksum_ = Checksum();
     const int64_t begin = (written_ - 1) / kChunkBytes * kChunkBytes;
     file_.StartFlush(image_offset_ + begin, written_ - begin);
   }
@@ -217,8 +218,8 @@ class ChunkWriter {
   FileReplacement& file_;
   const int64_t image_offset_;
   int64_t written_ = 0;
-  Sha256 digest_;
-  std::string digests_;
+  Checksum checksum_;
+  std::string checksums_;
 };
 
 absl::StatusOr<std::string> WriteChunks(const HugePageArena& arena, ChunkWriter& writer,
@@ -235,7 +236,7 @@ absl::StatusOr<std::string> WriteChunks(const HugePageArena& arena, ChunkWriter&
 }
 
 std::string MakeHeader(const std::string& key, int64_t image_bytes,
-                       const std::string& chunk_digests) {
+                       const std::string& chunk_checksums) {
   Prefix prefix = {.magic = {},
                    .format_version = kFormatVersion,
                    .key_bytes = static_cast<uint32_t>(key.size()),
@@ -244,7 +245,7 @@ std::string MakeHeader(const std::string& key, int64_t image_bytes,
   std::memcpy(prefix.magic, kMagic, sizeof(kMagic));
   std::string header(reinterpret_cast<const char*>(&prefix), sizeof(prefix));
   header += key;
-  header += chunk_digests;
+  header += chunk_checksums;
   header += DigestOf(header);
   return header;
 }
@@ -308,8 +309,8 @@ absl::Status PackedImage::Write(const HugePageArena& arena, const std::atomic<bo
   PHYLLO_ASSIGN_OR_RETURN(FileReplacement file,
                           FileReplacement::Begin(path_, image_offset + arena.bytes()));
   ChunkWriter writer(file, image_offset);
-  PHYLLO_ASSIGN_OR_RETURN(const std::string digests, WriteChunks(arena, writer, stop));
-  const std::string header = MakeHeader(key_, arena.bytes(), digests);
+  PHYLLO_ASSIGN_OR_RETURN(const std::string checksums, WriteChunks(arena, writer, stop));
+  const std::string header = MakeHeader(key_, arena.bytes(), checksums);
   PHYLLO_RETURN_IF_ERROR(
       file.Write({reinterpret_cast<const std::byte*>(header.data()), header.size()}, 0));
   if (stop) return absl::CancelledError("writing the packed image was stopped");

@@ -27,10 +27,10 @@ enum class ImageMemory {
 // a text that names all that decides those bytes, a line each, first the weights' digest. Code that
 // allocates in the same order finds the same contents at the same places.
 //
-// Nothing of a file is believed: the key must be equal, sizes must fit the file, and the SHA-256 of
-// every part must be what the header says, whose own SHA-256 is checked first. (SHA-256 here tells
-// damage, not malice: who can write to the folder of the model can change the model.)
-// Immutable, thread-safe.
+// Nothing of a file is believed: the key must be equal, sizes must fit the file, and the Checksum
+// of every part must be what the header says, whose own SHA-256 is checked first. (They tell
+// damage, not malice: who can write to the folder of the model can change the model.) Immutable,
+// thread-safe.
 class PackedImage {
  public:
   PackedImage(CacheFolder folder, std::string key, ImageMemory memory);
