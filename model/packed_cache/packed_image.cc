@@ -29,6 +29,7 @@
 #include "model/base/checksum.h"
 #include "model/base/digest.h"
 #include "model/base/status_macros.h"
+#include "model/packed_cache/file_mapping.h"
 #include "model/packed_cache/file_replacement.h"
 
 namespace phyllo {
@@ -37,7 +38,7 @@ namespace {
 constexpr uint32_t kFormatVersion = 2;
 constexpr char kMagic[8] = {'P', 'H', 'Y', 'L', 'L', 'O', 'P', 'K'};
 constexpr int64_t kChunkBytes = int64_t{4} << 20;
-constexpr int64_t kPieceBytes = int64_t{256} << 10;  // read, then digested while it is in the cache
+constexpr int64_t kPieceBytes = int64_t{256} << 10;  // read, then checked while it is in the cache
 constexpr int64_t kImageAlignment = int64_t{2} << 20;
 static_assert(HugePageArena::kAlignment % Checksum::kBlockBytes == 0);
 constexpr int64_t kMaxKeyBytes = 4096;
@@ -149,6 +150,16 @@ absl::StatusOr<HugePageArena> MapImage(const OpenImage& image) {
   (void)madvise(begin, static_cast<size_t>(image.image_bytes), MADV_HUGEPAGE);
   (void)madvise(begin, static_cast<size_t>(image.image_bytes), MADV_WILLNEED);
   return arena;
+}
+
+// Whether the kernel maps the beginning of a mapped image, which is touched here, with huge pages.
+bool HasHugePages(const HugePageArena& mapped) {
+  constexpr int64_t kProbedBytes = int64_t{64} << 20;
+  constexpr int64_t kPageBytes = 4096;
+  const absl::Span<const std::byte> probed = mapped.rest().subspan(0, kProbedBytes);
+  const volatile std::byte* const bytes = probed.data();
+  for (size_t i = 0; i < probed.size(); i += kPageBytes) (void)bytes[i];
+  return 2 * ReadHugeFileBytes(probed.data()) >= static_cast<int64_t>(probed.size());
 }
 
 // Reads (unless it is a map of the file) and checks one chunk of the image into `memory`.
@@ -278,9 +289,13 @@ absl::StatusOr<PackedImage::Contents> PackedImage::Read(
     return absl::FailedPreconditionError(
         absl::StrCat("the packed image is of ", FirstDifference(image.key, key_)));
   }
-  const bool mapped = memory_ == ImageMemory::kShared && image.image_bytes > 0;
+  bool mapped = memory_ != ImageMemory::kPrivate && image.image_bytes > 0;
   absl::StatusOr<HugePageArena> arena =
       mapped ? MapImage(image) : HugePageArena::Create(image.image_bytes);
+  if (mapped && memory_ == ImageMemory::kAutomatic && (!arena.ok() || !HasHugePages(*arena))) {
+    mapped = false;
+    arena = HugePageArena::Create(image.image_bytes);
+  }
   PHYLLO_RETURN_IF_ERROR(arena.status());
   const absl::Span<std::byte> memory = arena->rest().first(image.image_bytes);
   std::atomic<int64_t> done{0};
@@ -297,7 +312,7 @@ absl::StatusOr<PackedImage::Contents> PackedImage::Read(
   });
   PHYLLO_RETURN_IF_ERROR(first_error);
   if (progress) progress(image.image_bytes, image.image_bytes);
-  return Contents{.arena = *std::move(arena), .image_bytes = image.image_bytes};
+  return Contents{.arena = *std::move(arena), .image_bytes = image.image_bytes, .shared = mapped};
 }
 
 absl::Status PackedImage::Write(const HugePageArena& arena, const std::atomic<bool>& stop) const {

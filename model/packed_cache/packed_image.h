@@ -19,8 +19,10 @@ namespace phyllo {
 
 // Where the image goes when it is read.
 enum class ImageMemory {
-  kPrivate,  // a copy in huge pages of this process's own
-  kShared,   // a read-only map of the file, whose pages all processes that map it have in common
+  kPrivate,    // a copy in huge pages of this process's own
+  kShared,     // a read-only map of the file, whose pages all processes that map it have in common
+  kAutomatic,  // the map if the kernel uses huge pages for it, else the copy: both are as fast to
+               // read, but the map costs no memory to be cleared and no copying
 };
 
 // A file "STEM.KEYDIGEST.packed" with the memory of an arena, in order of allocation, under a key:
@@ -44,6 +46,7 @@ class PackedImage {
   struct Contents {
     HugePageArena arena;
     int64_t image_bytes;
+    bool shared;  // the arena is a map of the file
   };
   absl::StatusOr<Contents> Read(
       ThreadPool& pool,

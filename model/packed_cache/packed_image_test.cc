@@ -63,6 +63,9 @@ TEST_P(PackedImageTest, GivesBackTheAllocationsInOrder) {
                               }));
   EXPECT_EQ(contents.image_bytes, arena_.bytes());
   EXPECT_EQ(contents.arena.bytes(), 0);
+  if (GetParam() != ImageMemory::kAutomatic) {
+    EXPECT_EQ(contents.shared, GetParam() == ImageMemory::kShared);
+  }
   for (const absl::Span<const uint8_t> part : parts_) {
     PHYLLO_ASSERT_OK_AND_ASSIGN(const absl::Span<uint8_t> read,
                                 contents.arena.AllocateSpan<uint8_t>(part.size()));
@@ -187,9 +190,11 @@ TEST_P(PackedImageTest, AnUnwritableFolderIsAnErrorAndNothingElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllMemories, PackedImageTest,
-                         ::testing::Values(ImageMemory::kPrivate, ImageMemory::kShared),
+                         ::testing::Values(ImageMemory::kPrivate, ImageMemory::kShared,
+                                           ImageMemory::kAutomatic),
                          [](const auto& info) {
-                           return info.param == ImageMemory::kPrivate ? "Private" : "Shared";
+                           if (info.param == ImageMemory::kPrivate) return "Private";
+                           return info.param == ImageMemory::kShared ? "Shared" : "Automatic";
                          });
 
 }  // namespace

@@ -318,6 +318,7 @@ absl::StatusOr<DecoderWeights> BuildFromImage(const DecoderDescription& descript
                                             " bytes, the model's weights take ",
                                             weights.arena.bytes()));
   }
+  weights.shared = contents.shared;
   return weights;
 }
 

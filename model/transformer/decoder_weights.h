@@ -101,6 +101,7 @@ struct DecoderWeights {
   HugePageArena arena;
   // OK if the arena holds the image; else why it does not. FAILED_PRECONDITION without an image.
   absl::Status image_status;
+  bool shared = false;  // the arena is a map of the image's file, whose memory is the page cache's
   std::vector<LayerWeights> layers;  // [last_layer - first_layer]
   std::optional<HeadWeights> head;
 };

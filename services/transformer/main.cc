@@ -13,11 +13,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "model/base/host_resources.h"
 #include "model/base/memory_budget.h"
 #include "model/base/status_macros.h"
+#include "model/packed_cache/packed_image.h"
 #include "model/packed_cache/packed_image_writer.h"
 #include "model/transformer/instruction_set.h"
 #include "model/transformer/precision/model_precision.h"
@@ -32,6 +32,7 @@
 #include "services/transformer/local_step_model.h"
 #include "services/transformer/memory/memory_needs.h"
 #include "services/transformer/model_info.h"
+#include "services/transformer/model_report.h"
 #include "services/transformer/monitoring/engine_metrics.h"
 #include "services/transformer/monitoring/step_watchdog.h"
 #include "services/transformer/news_dispatcher.h"
@@ -51,10 +52,10 @@ ABSL_FLAG(
     "Where packed weights and their digest are kept for the next start: auto = beside the "
     "weights in .phyllo, or in the user's cache folder if that cannot be written, and nowhere "
     "for a model below 64 MiB; off; or a folder");
-ABSL_FLAG(
-    bool, share_weights, false,
-    "Computes from a shared map of the packed file, if it is there, instead of a copy in huge "
-    "pages: replicas on one machine hold the weights once");
+ABSL_FLAG(std::string, share_weights, "auto",
+          "Computes from a shared map of the packed file instead of a copy of it, so that replicas "
+          "on one machine hold the weights once and nothing is copied at the start: auto = if the "
+          "kernel maps the file in huge pages, on, or off");
 ABSL_FLAG(bool, verify_weights, false,
           "Reads every byte of the weights for their digest, whatever is known of the files");
 ABSL_FLAG(int, threads, 0,
@@ -135,6 +136,14 @@ absl::StatusOr<SpeculationMode> ParseSpeculation(const std::string& text) {
       absl::StrCat("--speculation is \"", text, "\", must be auto, on or off"));
 }
 
+absl::StatusOr<ImageMemory> ParseShareWeights(const std::string& text) {
+  if (text == "auto") return ImageMemory::kAutomatic;
+  if (text == "on") return ImageMemory::kShared;
+  if (text == "off") return ImageMemory::kPrivate;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--share_weights is \"", text, "\", must be auto, on or off"));
+}
+
 std::optional<int64_t> IfPositive(int64_t value) {
   return value > 0 ? std::optional(value) : std::nullopt;
 }
@@ -177,8 +186,9 @@ absl::StatusOr<LocalStepModelOptions> ReadModelOptions(ServiceProcess& process) 
                                  {"available_memory_bytes", host.available_memory_bytes},
                                  {"threads", options.num_threads}});
   options.cache = {.packed_cache = absl::GetFlag(FLAGS_packed_cache),
-                   .verify_weights = absl::GetFlag(FLAGS_verify_weights),
-                   .share_weights = absl::GetFlag(FLAGS_share_weights)};
+                   .verify_weights = absl::GetFlag(FLAGS_verify_weights)};
+  PHYLLO_ASSIGN_OR_RETURN(options.cache.image_memory,
+                          ParseShareWeights(absl::GetFlag(FLAGS_share_weights)));
   options.progress = [&process](absl::string_view activity, int64_t done_bytes,
                                 int64_t total_bytes) {
     process.load_progress().Report(activity, done_bytes, total_bytes);
@@ -235,6 +245,19 @@ absl::StatusOr<DraftModel> ReadDraftModel(const std::optional<LocalStepModelOpti
   return draft;
 }
 
+std::vector<LoadedWeights> WeightsOf(const LocalStepModel& model, const DraftModel& draft) {
+  const auto weights_of = [](std::string name, const LocalStepModel& loaded) {
+    return LoadedWeights{.model = std::move(name),
+                         .cache = &loaded.cache(),
+                         .image_status = loaded.weights().image_status,
+                         .shared = loaded.weights().shared,
+                         .arena = &loaded.weights().arena};
+  };
+  std::vector<LoadedWeights> weights = {weights_of("model", model)};
+  if (draft.model != nullptr) weights.push_back(weights_of("draft_model", *draft.model));
+  return weights;
+}
+
 absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& model,
                                                       const std::string& folder) {
   common::v1::ServerInfo info;
@@ -246,20 +269,9 @@ absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& mode
   return info;
 }
 
-// Which kernels run, as a gauge of 1 a module, and as the text for the log.
-std::string ReportImplementations(const LocalStepModel& model, ServiceProcess& process) {
-  std::vector<std::string> texts;
-  for (const ModuleImplementation& module : ModuleImplementations(model.precision())) {
-    process.metrics()
-        .AddGauge("phyllo_linear_implementation_info",
-                  "Kernels that multiply the matrices of a module. Always 1.",
-                  {{"module", module.module},
-                   {"precision", module.precision},
-                   {"implementation", module.implementation}})
-        .Set(1);
-    texts.push_back(absl::StrCat(module.module, ": ", module.implementation));
-  }
-  return absl::StrJoin(texts, ", ");
+// Weights that are in the page cache, which computing needs all the same.
+int64_t SharedBytes(const LocalStepModel& model) {
+  return model.weights().shared ? model.weights().arena.bytes() : 0;
 }
 
 // What the process may come to use, and how large a message it has to take; checked against
@@ -269,7 +281,8 @@ absl::Status LimitMemory(const LocalStepModel& model, const DraftModel& draft,
                          ServiceProcess& process) {
   MemoryNeeds needs =
       NeedsOf(model, options,
-              {.loaded_bytes = ReadAnonymousBytes(),
+              {.loaded_bytes = ReadAnonymousBytes() + SharedBytes(model) +
+                               (draft.model != nullptr ? SharedBytes(*draft.model) : 0),
                .kv_bytes_per_token = model.kv_bytes_per_token(),
                .max_request_bytes = options.request_memory->limit_bytes(),
                .max_transport_bytes = process.server_options().max_transport_bytes,
@@ -309,17 +322,6 @@ absl::Status MeasureCosts(LocalStepModel& model, EngineOptions& options) {
   return absl::OkStatus();
 }
 
-void ReportReady(const LocalStepModel& model, const Engine& engine,
-                 const common::v1::ServerInfo& server_info, ServiceProcess& process) {
-  process.logger().Info("model ready",
-                        {{"precision", server_info.precision()},
-                         {"implementations", ReportImplementations(model, process)},
-                         {"instruction_set", server_info.instruction_set()},
-                         {"kv_pages", engine.stats().pages.total_count},
-                         {"kv_bytes_per_token", model.kv_bytes_per_token()},
-                         {"max_sequence_length", engine.limits().max_sequence_length}});
-}
-
 absl::Status Serve(ServiceProcess& process, int& exit_code) {
   const absl::Time start = MonotonicNow();
   PHYLLO_ASSIGN_OR_RETURN(LocalStepModelOptions options, ReadModelOptions(process));
@@ -337,10 +339,8 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
   PHYLLO_ASSIGN_OR_RETURN(const DraftModel draft,
                           ReadDraftModel(draft_options, *model, process.logger()));
   speculation.drafter = draft.drafter.get();
-  const LoadedWeights weights = {.image_status = model->weights().image_status,
-                                 .arena = &model->weights().arena,
-                                 .load_time = MonotonicNow() - start};
-  ReportWeights(model->cache(), weights, process.metrics(), process.logger());
+  const std::vector<LoadedWeights> weights = WeightsOf(*model, draft);
+  LogWeights(weights, process.logger());
   EngineMetrics metrics(process.metrics());
   EngineOptions engine_options =
       ReadEngineOptions(*model, std::move(speculation), metrics, request_memory);
@@ -349,7 +349,8 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                           Engine::Create(*model, std::move(engine_options)));
   metrics.AddGauges(*engine, request_memory);
-  ReportReady(*model, *engine, server_info, process);
+  ReportReady(*model, engine->limits(), MonotonicNow() - start, process.metrics(),
+              process.logger());
 
   const ServerIdentity identity(std::move(server_info));
   NewsDispatcher dispatcher(absl::GetFlag(FLAGS_message_interval));
@@ -360,7 +361,7 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
                                  identity, DescribeModel(*model, engine->limits()));
   std::thread steps([&engine] { engine->Run(); });
   std::unique_ptr<StepWatchdog> watchdog;
-  std::unique_ptr<PackedImageWriter> writer;
+  std::vector<std::unique_ptr<PackedImageWriter>> writers;
   exit_code =
       process.Run({{&service, transformer::v1::TransformerService::service_full_name()}},
                   {.on_started =
@@ -368,11 +369,11 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
                          watchdog = std::make_unique<StepWatchdog>(
                              *engine, absl::GetFlag(FLAGS_stuck_step_limit), absl::Seconds(1),
                              [&server](bool healthy) { server.SetServing(healthy); });
-                         writer = KeepWeights(model->cache(), weights, process.logger());
+                         writers = KeepWeights(weights, process.logger());
                        },
                    .on_drain =
                        [&] {
-                         if (writer != nullptr) writer->Stop();
+                         for (const auto& writer : writers) writer->Stop();
                          engine->Drain();
                        },
                    .on_stopped = [&] { watchdog.reset(); }});

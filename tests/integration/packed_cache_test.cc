@@ -60,18 +60,23 @@ class PackedCacheTest : public ::testing::Test {
     return services.Generate(GreedyRequest({1, 5, 9}, 30)).token_ids;
   }
 
-  // Starts, and stops when the packed weights are on the disk. The answer, or nothing.
-  std::vector<int32_t> FillCache() {
-    const std::unique_ptr<RunningServices> services = Start(cache());
+  // Starts, and stops when the packed weights of `models` are on the disk. The answer, or nothing.
+  std::vector<int32_t> FillCache(const std::vector<std::string>& transformer_flags = {},
+                                 const std::vector<std::string>& models = {"model"}) {
+    const std::unique_ptr<RunningServices> services = Start(cache(), transformer_flags);
     if (services == nullptr) return {};
-    // The digest is read from the file where the embedding service has written that before.
-    EXPECT_THAT(Log(*services), HasSubstr("from=checkpoint"));
     const std::vector<int32_t> answer = Answer(*services);
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
-    // Serving goes on while the image is written.
-    while (!absl::StrContains(Log(*services), "packed weights kept") && absl::Now() < deadline)
-      EXPECT_EQ(Answer(*services), answer);
-    EXPECT_THAT(Log(*services), HasSubstr("packed weights kept"));
+    for (const std::string& model : models) {
+      // The digest is read from the file where the embedding service has written that before.
+      EXPECT_THAT(Log(*services), HasSubstr(absl::StrCat("of=", model, " from=checkpoint")));
+      const std::string kept =
+          absl::StrCat("event=\"packed weights kept for the next start\" of=", model, " ");
+      // Serving goes on while the image is written.
+      while (!absl::StrContains(Log(*services), kept) && absl::Now() < deadline)
+        EXPECT_EQ(Answer(*services), answer);
+      EXPECT_THAT(Log(*services), HasSubstr(kept));
+    }
     return answer;
   }
 
@@ -88,7 +93,8 @@ class PackedCacheTest : public ::testing::Test {
 TEST_F(PackedCacheTest, ASecondStartReadsWhatTheFirstOnePacked) {
   const std::vector<int32_t> first = FillCache();
   ASSERT_FALSE(first.empty());
-  for (const char* const flag : {"--share_weights=false", "--share_weights"}) {
+  for (const char* const flag :
+       {"--share_weights=off", "--share_weights=on", "--share_weights=auto"}) {
     const std::unique_ptr<RunningServices> services = Start(cache(), {flag});
     ASSERT_NE(services, nullptr);
     EXPECT_THAT(Log(*services),
@@ -96,6 +102,18 @@ TEST_F(PackedCacheTest, ASecondStartReadsWhatTheFirstOnePacked) {
     EXPECT_THAT(services->LastLogLines(ServiceKind::kEmbedding, 1000), HasSubstr("from_file=true"));
     EXPECT_EQ(Answer(*services), first);
   }
+}
+
+TEST_F(PackedCacheTest, ASecondStartReadsTheDraftModelToo) {
+  fs::copy(folder_ + "/model", folder_ + "/draft");
+  const std::string flag = absl::StrCat("--draft_model=", folder_, "/draft");
+  const std::vector<int32_t> first = FillCache({flag}, {"model", "draft_model"});
+  ASSERT_FALSE(first.empty());
+  const std::unique_ptr<RunningServices> services = Start(cache(), {flag});
+  ASSERT_NE(services, nullptr);
+  EXPECT_THAT(Log(*services), AllOf(HasSubstr("of=model from=packed_cache"),
+                                    HasSubstr("of=draft_model from=packed_cache")));
+  EXPECT_EQ(Answer(*services), first);
 }
 
 TEST_F(PackedCacheTest, ADamagedImageIsPackedAnewAndSaidSo) {

@@ -80,7 +80,8 @@ TEST_P(PackedWeightsTest, AnImageHoldsWhatPackingMakes) {
     PHYLLO_ASSERT_OK_AND_ASSIGN(const auto packed, Load(precision, nullptr));
     EXPECT_THAT(packed->weights().image_status, StatusIs(absl::StatusCode::kFailedPrecondition));
     PHYLLO_ASSERT_OK(Image(key).Write(packed->weights().arena, /*stop=*/false));
-    for (const ImageMemory memory : {ImageMemory::kPrivate, ImageMemory::kShared}) {
+    for (const ImageMemory memory :
+         {ImageMemory::kPrivate, ImageMemory::kShared, ImageMemory::kAutomatic}) {
       const PackedImage image = Image(key, memory);
       PHYLLO_ASSERT_OK_AND_ASSIGN(const auto read, Load(precision, &image));
       PHYLLO_EXPECT_OK(read->weights().image_status);

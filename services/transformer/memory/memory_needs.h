@@ -14,8 +14,8 @@ namespace phyllo {
 
 // Bytes, each the most that there can be. A plain value.
 struct MemoryNeeds {
-  int64_t loaded = 0;        // anonymous memory of the process once the model is loaded: weights,
-                             // activations, libraries
+  int64_t loaded = 0;        // memory of the process once the model is loaded: weights, even where
+                             // they are a map of their file, activations, libraries
   int64_t kv_cache = 0;      // pages, and what the prefix cache notes of them
   int64_t step_buffers = 0;  // hidden states and logits of a step, scratch of the samplers
   int64_t prompt_rows = 0;   // asked for or at hand, of every sequence in the batch and of the next
@@ -42,7 +42,7 @@ int64_t MaxRequestMessageBytes(const StepModelSizes& sizes, const EngineOptions&
 int64_t KvCacheBytes(const StepModel& model, int64_t kv_bytes_per_token);
 
 struct MemoryLimits {
-  int64_t loaded_bytes = 0;  // ReadAnonymousBytes, after the model was loaded
+  int64_t loaded_bytes = 0;  // ReadAnonymousBytes, after the model was loaded, and mapped weights
   int64_t kv_bytes_per_token = 0;
   int64_t max_request_bytes = 0;
   int64_t max_transport_bytes = 0;

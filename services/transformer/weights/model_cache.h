@@ -6,10 +6,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/packed_cache/packed_image.h"
 #include "model/packed_cache/packed_image_writer.h"
@@ -17,7 +18,6 @@
 #include "model/tensor/huge_page_arena.h"
 #include "model/transformer/packing/packed_image_key.h"
 #include "services/common/logger.h"
-#include "services/common/metrics.h"
 
 namespace phyllo {
 
@@ -25,7 +25,7 @@ struct ModelCacheOptions {
   // What FindCacheFolder (model/packed_cache/cache_folder.h) takes. "off" reads and writes nothing.
   std::string packed_cache = "off";
   bool verify_weights = false;  // reads every byte of the checkpoint for its digest
-  bool share_weights = false;   // computes from a map of the packed image, if there is one
+  ImageMemory image_memory = ImageMemory::kPrivate;  // where the packed image is read to
 };
 
 struct ModelCache {
@@ -42,21 +42,22 @@ absl::StatusOr<ModelCache> OpenModelCache(
     PackedImageParts parts,
     const std::function<void(int64_t done_bytes, int64_t total_bytes)>& progress);
 
-// How a load went, for the log and the metrics.
+// A model's packed weights and where they came from. Borrowed.
 struct LoadedWeights {
+  std::string model;  // which one it is, for the log: "model", "draft_model"
+  const ModelCache* cache = nullptr;
   absl::Status image_status;  // DecoderWeights::image_status
+  bool shared = false;        // DecoderWeights::shared
   const HugePageArena* arena = nullptr;
-  absl::Duration load_time;
 };
 
 // Says where the weights came from, and why not from the cache if something was wrong with it.
-void ReportWeights(const ModelCache& cache, const LoadedWeights& weights, MetricRegistry& metrics,
-                   Logger& logger);
+void LogWeights(absl::Span<const LoadedWeights> models, Logger& logger);
 
-// Begins to keep the packed weights for the next start: a writer that must end before the arena,
-// the cache and the logger do. Null if nothing is to be written.
-std::unique_ptr<PackedImageWriter> KeepWeights(const ModelCache& cache,
-                                               const LoadedWeights& weights, Logger& logger);
+// Begins to keep the packed weights for the next start where they are not kept yet: writers that
+// must end before the arenas, the caches and the logger do.
+std::vector<std::unique_ptr<PackedImageWriter>> KeepWeights(absl::Span<const LoadedWeights> models,
+                                                            Logger& logger);
 
 }  // namespace phyllo
 
