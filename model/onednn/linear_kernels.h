@@ -24,8 +24,7 @@ std::string IsaName();
 // "onednn avx512_core_amx bf16", "phyllo avx512_core_vnni u8s8".
 std::string ImplementationName(Precision precision);
 
-class LinearKernelSet;  // the kernels for one (in_features, precision): m = 1 .. kLinearRowBlock
-                        // rows each; immutable
+class LinearKernelSet;  // linear_kernel_set.h
 
 // Rows and columns of y that one kernel call computes at most, and rows that one task does (a
 // multiple of the former).
@@ -57,7 +56,8 @@ class LinearKernels {
   std::map<std::pair<int64_t, Precision>, std::shared_ptr<const LinearKernelSet>> sets_;
 };
 
-// What Forward needs beside its operands: for each worker a tile of y and oneDNN's scratchpad.
+// What Forward needs beside its operands: for each worker a tile of y, the scratchpad of a kernel
+// and room for unpacked weights.
 // Thread-compatible; one Forward at a time.
 class LinearScratch {
  public:

@@ -30,8 +30,9 @@ struct LinearProduct {
 };
 
 // A linear layer y = x · Wᵀ + bias with its weights packed once in the order the kernels read them.
-//   x [m, in_features] in InputPrecision(precision), W [out_features, in_features], y [m,
-//   out_features] f32.
+//   x [m, in_features] in InputPrecision(precision)
+//   W [out_features, in_features]
+//   y [m, out_features] f32
 // Several checkpoint tensors that share x (q, k and v; gate and up) are packed behind each other
 // along out_features.
 //
@@ -42,8 +43,10 @@ struct LinearProduct {
 // Filled by Create and Pack*, then immutable: any number of threads may call Forward at once, each
 // with its own pool and scratch. Weights lie in the arena, which must outlive this object.
 //
-//   PHYLLO_ASSIGN_OR_RETURN(PackedLinear qkv, PackedLinear::Create({.in_features = d, .out_features
-//   = n, .precision = p}, kernels, arena)); PHYLLO_RETURN_IF_ERROR(qkv.PackRows(0, q_proj));
+//   PHYLLO_ASSIGN_OR_RETURN(
+//       PackedLinear qkv,
+//       PackedLinear::Create({.in_features = d, .out_features = n}, kernels, arena));
+//   PHYLLO_RETURN_IF_ERROR(qkv.PackRows(0, q_proj));
 //   PHYLLO_RETURN_IF_ERROR(qkv.PackRows(q_rows, k_proj));
 class PackedLinear {
  public:
@@ -74,10 +77,9 @@ class PackedLinear {
   // does not fit.
   absl::Status PackBias(int64_t row_begin, absl::Span<const float> bias);
 
-  // y = x · Wᵀ + bias. Requires x.precision ==
-  // InputPrecision(precision()), x.cols == in_features(), y [x.rows,
-  // out_features()] with any stride, and scratch made for at least pool.num_threads() workers.
-  // Allocates nothing. x.rows may be 0.
+  // y = x · Wᵀ + bias. Requires x.precision == InputPrecision(precision()), x.cols ==
+  // in_features(), y [x.rows, out_features()] with any stride, and scratch made for at least
+  // pool.num_threads() workers. Allocates nothing. x.rows may be 0.
   void Forward(const LinearInput& x, MatrixView<float> y, ThreadPool& pool,
                LinearScratch& scratch) const;
 

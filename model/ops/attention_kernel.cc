@@ -2,9 +2,8 @@
 //
 // Invariants (determinism): for a query row, in this order, whatever the other rows of the tile
 // are:
-// - the score of key j is one fused chain over hd in ascending order, starting from 0, of bytes
-// then
-//   times the key's scale;
+// - the score of key j is one fused chain over hd in ascending order, starting from 0, and then, if
+//   keys are bytes, times the key's scale;
 // - pages, cut from position 0 on, are visited in order from the one that holds the first key the
 //   row sees; of a page, the maximum over all its visible keys is taken first, then the running
 //   values are rescaled by exp(old maximum - new maximum), then e^(score - maximum) is summed by

@@ -126,7 +126,6 @@ inline float ReduceMax(Vec a) {
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
-inline float FirstLane(Vec a) { return _mm256_cvtss_f32(a.lo); }
 
 inline __m256 WidenBf16(__m128i bits) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));

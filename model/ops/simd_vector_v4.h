@@ -77,8 +77,6 @@ inline float ReduceMax(Vec a) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-inline float FirstLane(Vec a) { return _mm512_cvtss_f32(a.v); }
-
 inline Vec WidenBf16(__m256i bits) {
   return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
 }

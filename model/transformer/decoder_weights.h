@@ -40,8 +40,7 @@ struct FeedForwardWeights {
 
 struct ExpertsWeights {
   RoutingRule rule;
-  PackedLinear
-      router;  // [num_experts, d], f32 in every precision (feed_forward/feed_forward.h says why)
+  PackedLinear router;  // [num_experts, d], f32 always (feed_forward/feed_forward.h says why)
   std::vector<FeedForwardWeights> experts;  // [num_experts], then [num_shared_experts]
 };
 
@@ -88,10 +87,9 @@ struct DecoderWeights {
   // Packs straight from the memory map, on all threads of the pool: beside the packed weights there
   // is no copy but of the one panel that each thread dequantises, if the file has block types.
   // Takes them from options.image instead if that is as it should be; image_status says why if not.
-  // Requires 0 <= first_layer <= last_layer
-  // <= num_hidden_layers. INVALID_ARGUMENT lists the tensors that are missing, superfluous or
-  // mis-shaped; FAILED_PRECONDITION when this CPU has no kernels for the precision;
-  // RESOURCE_EXHAUSTED when memory runs out.
+  // Requires 0 <= first_layer <= last_layer <= num_hidden_layers. INVALID_ARGUMENT lists the
+  // tensors that are missing, superfluous or mis-shaped; FAILED_PRECONDITION when this CPU has no
+  // kernels for the precision; RESOURCE_EXHAUSTED when memory runs out.
   static absl::StatusOr<DecoderWeights> Load(const DecoderDescription& description,
                                              const Checkpoint& checkpoint,
                                              const DecoderWeightsOptions& options,

@@ -28,8 +28,8 @@ inline void PrintTo(const ToyModel& model, std::ostream* out) { *out << model.na
 // All of them: norms in every place, biases, tied or not, MHA, GQA, MQA, gated or not, every
 // activation, RoPE types, layouts and parts, learned positions, windows, soft caps, multipliers,
 // both residual forms, layers that differ, experts (with a dense layer among them, shared ones,
-// many and few). Sizes are odd where they may be; Gpt2Relu has matrices,
-// stored [in, out], of more rows than one task packs.
+// many and few). Sizes are odd where they may be; Gpt2Relu has matrices, stored [in, out], of more
+// rows than one task packs.
 std::vector<ToyModel> ToyModels();
 
 // The one of that name. Requires that there is one.
