@@ -43,7 +43,7 @@ constexpr int64_t kImageAlignment = int64_t{2} << 20;
 static_assert(HugePageArena::kAlignment % Checksum::kBlockBytes == 0);
 constexpr int64_t kMaxKeyBytes = 4096;
 constexpr int64_t kMaxImageBytes = int64_t{1} << 44;  // bounds the header's memory at 128 MiB
-constexpr int64_t kDigestBytes = 32;  // of a SHA-256, and of a Checksum
+constexpr int64_t kDigestBytes = 32;                  // of a SHA-256, and of a Checksum
 constexpr absl::string_view kSuffix = ".packed";
 
 struct Prefix {

@@ -226,6 +226,32 @@ TEST_F(GenerationTest, CancelsTransformerWhenStopSequenceMatched) {
   EXPECT_TRUE(cancelled.WaitForNotificationWithTimeout(absl::Seconds(30)));
 }
 
+TEST_F(GenerationTest, UsageHasTheCountsOfTheLastTokensWhenAStopSequenceEnds) {
+  gateway_.transformer.script = [](grpc::ServerContext&,
+                                   const transformer::v1::GenerateStart& start,
+                                   FakeTransformer::Stream& stream) {
+    FakeTransformer::PullRows(start, 0, start.prompt_token_ids_size(), stream);
+    transformer::v1::GenerateResponse response;
+    for (const char c : {'a', 'b'}) {
+      response.mutable_tokens()->Clear();
+      response.mutable_tokens()->add_token_ids(c);
+      response.mutable_tokens()->set_drafted_token_count(c == 'a' ? 3 : 8);
+      response.mutable_tokens()->set_accepted_token_count(c == 'a' ? 2 : 5);
+      response.mutable_tokens()->set_preemption_count(1);
+      stream.Write(response);
+    }
+    FakeTransformer::WaitForCancel(stream);
+    return grpc::Status::OK;
+  };
+  Start();
+  GenerateRequest request = TextRequest();
+  request.add_stop_sequences("b");
+  const common::v1::Usage usage = gateway_.Generate(request).finished.usage();
+  EXPECT_EQ(usage.drafted_token_count(), 8);
+  EXPECT_EQ(usage.accepted_token_count(), 5);
+  EXPECT_EQ(usage.preemption_count(), 1);
+}
+
 TEST_F(GenerationTest, CountsAndLogsWithoutUserText) {
   Start();
   GenerateRequest request = TextRequest("SECRETPROMPT");

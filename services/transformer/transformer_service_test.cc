@@ -96,6 +96,7 @@ class TransformerServiceTest : public ::testing::Test {
     std::vector<common::v1::PositionLogprobs> logprobs;
     std::vector<common::v1::PositionLogprobs> prompt_logprobs;
     std::vector<transformer::v1::Prefilled> prefilled;
+    transformer::v1::Tokens last_tokens;
     transformer::v1::GenerateFinished finished;
     absl::Status status;
   };
@@ -116,6 +117,7 @@ class TransformerServiceTest : public ::testing::Test {
       }
       EXPECT_TRUE(!response.has_tokens() || response.tokens().first_index() ==
                                                 static_cast<int64_t>(outcome.token_ids.size()));
+      if (response.has_tokens()) outcome.last_tokens = response.tokens();
       for (const int32_t id : response.tokens().token_ids()) outcome.token_ids.push_back(id);
       for (const auto& logprobs : response.tokens().logprobs())
         outcome.logprobs.push_back(logprobs);
@@ -184,6 +186,11 @@ TEST_F(TransformerServiceTest, SpeculatesWhenAskedToWithTheSameTokens) {
   EXPECT_GT(outcome.finished.usage().drafted_token_count(), 0);
   EXPECT_LE(outcome.finished.usage().accepted_token_count(),
             outcome.finished.usage().drafted_token_count());
+  // The last tokens bring the same counts, for a client that does not wait for the end.
+  EXPECT_EQ(outcome.last_tokens.drafted_token_count(),
+            outcome.finished.usage().drafted_token_count());
+  EXPECT_EQ(outcome.last_tokens.accepted_token_count(),
+            outcome.finished.usage().accepted_token_count());
 }
 
 TEST_F(TransformerServiceTest, GeneratesWithPulledRows) {

@@ -52,6 +52,11 @@ absl::Status AnswerStream::AddTokens(const transformer::v1::Tokens& tokens) {
   trace.time_to_last_token = now;
   trace.generated_token_count += tokens.token_ids_size();
   options_.metrics.CountTokens(tokens.token_ids_size(), gap);
+  // A stop sequence may end the answer before the transformer says how it ended.
+  common::v1::Usage& usage = *transformer_finished_.mutable_usage();
+  usage.set_preemption_count(tokens.preemption_count());
+  usage.set_drafted_token_count(tokens.drafted_token_count());
+  usage.set_accepted_token_count(tokens.accepted_token_count());
 
   pending_.mutable_token_ids()->MergeFrom(tokens.token_ids());
   if (WantsLogprobs()) pending_.mutable_logprobs()->MergeFrom(tokens.logprobs());

@@ -58,6 +58,14 @@ class ChoiceSink final : public ResponseSink {
   std::vector<GenerateResponse> held_;
 };
 
+// Adds what the answer of `more` took, its prompt aside, to `sum`.
+void AddGenerated(const common::v1::Usage& more, common::v1::Usage& sum) {
+  sum.set_generated_token_count(sum.generated_token_count() + more.generated_token_count());
+  sum.set_preemption_count(sum.preemption_count() + more.preemption_count());
+  sum.set_drafted_token_count(sum.drafted_token_count() + more.drafted_token_count());
+  sum.set_accepted_token_count(sum.accepted_token_count() + more.accepted_token_count());
+}
+
 // Thread-compatible; RunOne is called on the threads of the choices.
 class ChoiceGroup {
  public:
@@ -86,16 +94,13 @@ class ChoiceGroup {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return runs_[a]->mean_logprob() > runs_[b]->mean_logprob();
     });
-    int64_t discarded_token_count = 0;
-    for (size_t rank = request_.choice_count; rank < order.size(); ++rank)
-      discarded_token_count += runs_[order[rank]]->trace().generated_token_count;
     // The first run alone was asked for the log-probabilities of the prompt.
     gateway::v1::Finished& first = *sinks_[0]->held().back().mutable_finished();
     gateway::v1::Finished& best = *sinks_[order[0]]->held().back().mutable_finished();
     if (&first != &best) best.mutable_prompt_logprobs()->Swap(first.mutable_prompt_logprobs());
     // Usage counts what was generated, returned or not.
-    best.mutable_usage()->set_generated_token_count(best.usage().generated_token_count() +
-                                                    discarded_token_count);
+    for (size_t rank = request_.choice_count; rank < order.size(); ++rank)
+      AddGenerated(sinks_[order[rank]]->held().back().finished().usage(), *best.mutable_usage());
     for (int32_t rank = 0; rank < request_.choice_count; ++rank) {
       for (GenerateResponse& message : sinks_[order[rank]]->held()) {
         message.set_choice_index(rank);

@@ -32,7 +32,8 @@ struct Choices {
 
 class ChoicesTest : public ::testing::Test {
  protected:
-  // The text of choice i is "i" and as many dots; its tokens have log-probability `logprobs[i]`.
+  // The text of choice i is "i" and as many dots; its tokens have log-probability `logprobs[i]`. 10
+  // tokens were drafted for it, of which i were accepted.
   void SetScript(std::vector<float> logprobs) {
     gateway_->transformer.script = [this, logprobs](grpc::ServerContext&,
                                                     const GenerateStart& start,
@@ -51,7 +52,10 @@ class ChoicesTest : public ::testing::Test {
           response.mutable_tokens()->add_logprobs()->mutable_chosen()->set_logprob(logprobs[index]);
       }
       stream.Write(response);
-      FakeTransformer::SendFinished(common::v1::FINISH_REASON_LENGTH, stream);
+      response.mutable_finished()->set_finish_reason(common::v1::FINISH_REASON_LENGTH);
+      response.mutable_finished()->mutable_usage()->set_drafted_token_count(10);
+      response.mutable_finished()->mutable_usage()->set_accepted_token_count(index);
+      stream.Write(response);
       return grpc::Status::OK;
     };
   }
@@ -141,7 +145,10 @@ TEST_F(ChoicesTest, BestOfReturnsTheLikeliestFirst) {
   const Choices choices = Sort(received);
   EXPECT_THAT(choices.texts, ElementsAre(testing::Pair(0, "3..."), testing::Pair(1, "1.")));
   EXPECT_EQ(choices.finished.at(0).usage().generated_token_count(), 4 + 1 + 3);
+  EXPECT_EQ(choices.finished.at(0).usage().drafted_token_count(), 10 + 10 + 10);
+  EXPECT_EQ(choices.finished.at(0).usage().accepted_token_count(), 3 + 0 + 2);
   EXPECT_EQ(choices.finished.at(1).usage().generated_token_count(), 2);
+  EXPECT_EQ(choices.finished.at(1).usage().drafted_token_count(), 10);
   for (const GenerateResponse& message : received.messages)
     EXPECT_EQ(message.delta().logprobs_size(), 0);  // were not asked for
 }

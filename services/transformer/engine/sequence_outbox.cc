@@ -14,11 +14,13 @@ SequenceOutbox::SequenceOutbox(int64_t max_unread_entries, NewsCallback on_news,
       on_news_(std::move(on_news)),
       memory_(std::move(memory)) {}
 
-absl::Status SequenceOutbox::AddToken(int64_t index, SampledToken token) {
+absl::Status SequenceOutbox::AddToken(int64_t index, SampledToken token,
+                                      const SequenceCounts& counts) {
   absl::MutexLock lock(&mutex_);
   PHYLLO_RETURN_IF_ERROR(Reserve(token, kSequenceTokenBytes));
   if (news_.tokens.empty()) news_.first_token_index = index;
   news_.tokens.push_back(std::move(token));
+  news_.counts = counts;
   return absl::OkStatus();
 }
 

@@ -60,6 +60,13 @@ struct PrefillProgress {
   int64_t total_count = 0;
 };
 
+// What happened to a sequence so far, as SequenceResult counts it.
+struct SequenceCounts {
+  int64_t preemption_count = 0;
+  int64_t drafted_token_count = 0;
+  int64_t accepted_token_count = 0;
+};
+
 // Everything new since the reader last looked. Vectors may be empty.
 struct SequenceNews {
   std::vector<RowRange> needs;
@@ -70,6 +77,7 @@ struct SequenceNews {
   std::vector<SampledToken> scored_tokens;  // prompt tokens in order
   int64_t first_token_index = 0;            // index among all generated tokens of tokens.front()
   std::vector<SampledToken> tokens;
+  SequenceCounts counts;                 // as of tokens.back()
   std::optional<SequenceResult> result;  // the last news there is
   MemoryReservation memory;              // of the tokens, until they are written
 
@@ -110,8 +118,9 @@ class SequenceOutbox {
   SequenceOutbox(int64_t max_unread_entries, NewsCallback on_news, MemoryReservation memory = {});
 
   // Step thread. RESOURCE_EXHAUSTED, naming the limit, if the token did not fit because readers are
-  // too slow: the sequence must end.
-  absl::Status AddToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
+  // too slow: the sequence must end. `counts` are those with this token.
+  absl::Status AddToken(int64_t index, SampledToken token, const SequenceCounts& counts = {})
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddScoredToken(int64_t index, SampledToken token) ABSL_LOCKS_EXCLUDED(mutex_);
   void AddNeed(RowRange need) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetPrefillProgress(PrefillProgress progress) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -38,6 +38,17 @@ TEST(SequenceOutboxTest, MergesTokensUntilTheyAreTaken) {
   EXPECT_TRUE(outbox.Take().empty());
 }
 
+TEST(SequenceOutboxTest, CountsAreThoseOfTheLastToken) {
+  SequenceOutbox outbox(100, [](NewsUrgency) {});
+  PHYLLO_ASSERT_OK(outbox.AddToken(0, Token(7), {.drafted_token_count = 3}));
+  PHYLLO_ASSERT_OK(outbox.AddToken(
+      1, Token(8), {.preemption_count = 1, .drafted_token_count = 5, .accepted_token_count = 2}));
+  const SequenceCounts counts = outbox.Take().counts;
+  EXPECT_EQ(counts.preemption_count, 1);
+  EXPECT_EQ(counts.drafted_token_count, 5);
+  EXPECT_EQ(counts.accepted_token_count, 2);
+}
+
 TEST(SequenceOutboxTest, TellsOnceUntilTaken) {
   int told = 0;
   SequenceOutbox outbox(100, [&](NewsUrgency) { ++told; });

@@ -84,6 +84,9 @@ void GenerateConversation::Append(SequenceNews news, std::deque<Response>& respo
   if (!news.tokens.empty()) {
     transformer::v1::Tokens& tokens = *responses.emplace_back().mutable_tokens();
     tokens.set_first_index(news.first_token_index);
+    tokens.set_preemption_count(news.counts.preemption_count);
+    tokens.set_drafted_token_count(news.counts.drafted_token_count);
+    tokens.set_accepted_token_count(news.counts.accepted_token_count);
     for (const SampledToken& token : news.tokens) {
       tokens.add_token_ids(token.token_id);
       if (with_logprobs_) ToProto(token, *tokens.add_logprobs());

@@ -7,6 +7,18 @@
 #include "services/transformer/engine/sequence_outbox.h"
 
 namespace phyllo {
+namespace {
+
+// The counts of the sequence once `token_id`, sampled and not yet appended, is part of it.
+SequenceCounts CountsWith(const Sequence& sequence, int32_t token_id) {
+  const SequenceDraft& draft = sequence.draft;
+  return {.preemption_count = sequence.preemption_count,
+          .drafted_token_count = draft.total_drafted + static_cast<int64_t>(draft.tokens.size()),
+          .accepted_token_count =
+              draft.total_accepted + draft.accepted_count + (draft.Accepts(token_id) ? 1 : 0)};
+}
+
+}  // namespace
 
 RowSampling::RowSampling(int num_workers, int64_t vocab_size) {
   for (int worker = 0; worker < num_workers; ++worker) samplers_.emplace_back(vocab_size);
@@ -37,7 +49,8 @@ void RowSampling::Take(const StepBatch::LogitsRow& row, const StepBatch::RowLogi
   const int32_t token_id = token->token_id;
   sequence.step_status =
       scores ? sequence.outbox->AddScoredToken(index, *std::move(token))
-             : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token));
+             : sequence.outbox->AddToken(sequence.generated_count(), *std::move(token),
+                                         CountsWith(sequence, token_id));
   if (!sequence.step_status.ok()) return;
   if (scores) {
     sequence.next_scored_index = index + 1;

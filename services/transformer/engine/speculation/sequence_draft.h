@@ -34,10 +34,14 @@ struct SequenceDraft {
     accepted_count = 0;
     ended = false;
   }
-  // The sampler has drawn `token_id` where tokens[accepted_count] stands, if there is one.
+  // Whether `token_id`, drawn where tokens[accepted_count] stands, is that token.
+  bool Accepts(int32_t token_id) const {
+    return accepted_count < static_cast<int64_t>(tokens.size()) &&
+           tokens[accepted_count] == token_id;
+  }
+  // The sampler has drawn `token_id` there.
   void Verify(int32_t token_id) {
-    if (accepted_count < static_cast<int64_t>(tokens.size()) &&
-        tokens[accepted_count] == token_id) {
+    if (Accepts(token_id)) {
       ++accepted_count;
     } else {
       ended = true;
