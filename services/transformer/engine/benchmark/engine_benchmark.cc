@@ -159,7 +159,8 @@ absl::StatusOr<Measurement> Measure(TimedModel& model, int64_t stream_count, int
     request.sampling.top_k = 50;
     request.sampling.seed = static_cast<uint64_t>(i);
     Stream stream = {.submitted = {}, .prompt = request.prompt_token_ids};
-    PHYLLO_ASSIGN_OR_RETURN(stream.submitted, engine->Submit(std::move(request), [] {}));
+    PHYLLO_ASSIGN_OR_RETURN(stream.submitted,
+                            engine->Submit(std::move(request), [](NewsUrgency) {}));
     streams.push_back(std::move(stream));
   }
   Measurement measurement;
