@@ -1,5 +1,6 @@
 #include "model/gguf/gguf_config.h"
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -150,6 +151,16 @@ TEST(GgufConfigTest, OtherFilesAreNotThere) {
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Read(SmallModel("llama"), "tokenizer.json"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("has no tokenizer")));
+}
+
+TEST(ReadModelFileTest, TellsAMissingFolderFromAMissingFile) {
+  const std::string folder = testing::TempDir() + "/folder_without_files";
+  EXPECT_THAT(ReadModelFile(folder, "config.json"),
+              StatusIs(absl::StatusCode::kNotFound, "the model folder does not exist"));
+  std::filesystem::create_directory(folder);
+  EXPECT_THAT(ReadModelFile(folder, "config.json"),
+              StatusIs(absl::StatusCode::kNotFound, "the model folder has no config.json"));
+  std::filesystem::remove(folder);
 }
 
 }  // namespace

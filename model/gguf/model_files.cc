@@ -1,9 +1,11 @@
 #include "model/gguf/model_files.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,7 +23,12 @@ namespace {
 
 absl::StatusOr<std::string> ReadFolderFile(const std::string& folder, absl::string_view name) {
   std::ifstream stream(absl::StrCat(folder, "/", name), std::ios::binary);
-  if (!stream) return absl::NotFoundError(absl::StrCat("the model folder has no ", name));
+  if (!stream) {
+    std::error_code ignored;
+    return absl::NotFoundError(std::filesystem::is_directory(folder, ignored)
+                                   ? absl::StrCat("the model folder has no ", name)
+                                   : "the model folder does not exist");
+  }
   std::string contents{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   if (stream.bad()) return absl::DataLossError(absl::StrCat("cannot read ", name));
   return contents;

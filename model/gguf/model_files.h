@@ -12,8 +12,8 @@ namespace phyllo {
 // The contents of the file that is called `name` in a Hugging Face folder ("config.json",
 // "generation_config.json", "tokenizer.json", "tokenizer_config.json", ...), of the model at
 // `path`: a folder, or a GGUF model as FindGgufFiles (model/checkpoint/gguf_files.h) says, whose
-// metadata are then translated. Thread-safe. Errors: NOT_FOUND if the model has no such file,
-// without the path of a folder; DATA_LOSS if it cannot be read; of a GGUF file those of
+// metadata are then translated. Thread-safe. Errors: NOT_FOUND, without the path, if there is
+// no such model or it has no such file; DATA_LOSS if it cannot be read; of a GGUF file those of
 // Checkpoint::Open and the translations.
 absl::StatusOr<std::string> ReadModelFile(const std::string& path, absl::string_view name);
 
