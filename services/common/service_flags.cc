@@ -1,5 +1,6 @@
 #include "services/common/service_flags.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -97,6 +98,11 @@ absl::Status CheckFlagRange(absl::string_view flag, int64_t value, int64_t low, 
   if (value >= low && value <= high) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--", flag, " is ", value, ", must be in [", low, ", ", high, "]"));
+}
+
+int64_t TransportBytesFor(int64_t memory_bytes, int64_t max_transport_bytes) {
+  if (memory_bytes <= 0) return max_transport_bytes;
+  return std::min(max_transport_bytes, std::max(memory_bytes / 8, int64_t{16} << 20));
 }
 
 std::vector<std::string> SplitAddresses(absl::string_view text) {

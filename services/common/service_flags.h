@@ -25,6 +25,10 @@ ServiceProcessOptions ParseServiceFlags(absl::string_view service,
 // INVALID_ARGUMENT that names the flag, its value and its range, unless low <= value <= high.
 absl::Status CheckFlagRange(absl::string_view flag, int64_t value, int64_t low, int64_t high);
 
+// What --max_transport_bytes, given as `max_transport_bytes`, comes to in a process that may use
+// `memory_bytes`: at most an eighth of it, or 16 MiB if that is more. 0 = not known, as it is.
+int64_t TransportBytesFor(int64_t memory_bytes, int64_t max_transport_bytes);
+
 // A comma separated list without empty elements.
 std::vector<std::string> SplitAddresses(absl::string_view text);
 

@@ -1,5 +1,4 @@
 // The gateway's binary.
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -83,10 +82,7 @@ absl::StatusOr<AdmissionLimits> ReadLimits(ServiceProcess& process) {
   PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_tokens", limits.max_tokens, 1, kUnlimited));
 
   ServerOptions& server = process.server_options();
-  if (memory_bytes > 0) {
-    server.max_transport_bytes =
-        std::min(server.max_transport_bytes, std::max(memory_bytes / 8, int64_t{16} << 20));
-  }
+  server.max_transport_bytes = TransportBytesFor(memory_bytes, server.max_transport_bytes);
   server.max_receive_message_bytes = static_cast<int>(MaxMessageBytes(limits));
   const GatewayMemory most = MostMemory(limits, {.max_handler_threads = server.max_handler_threads,
                                                  .max_transport_bytes = server.max_transport_bytes,

@@ -303,10 +303,7 @@ absl::Status LimitMemory(const LocalStepModel& model, const DraftModel& draft,
 void ReserveRequestMemory(const MemoryBudget& request_memory, int64_t memory_limit,
                           ServiceProcess& process, LocalStepModelOptions& options) {
   int64_t& max_transport_bytes = process.server_options().max_transport_bytes;
-  if (memory_limit > 0) {
-    max_transport_bytes =
-        std::min(max_transport_bytes, std::max(memory_limit / 8, int64_t{16} << 20));
-  }
+  max_transport_bytes = TransportBytesFor(memory_limit, max_transport_bytes);
   options.memory_bytes = memory_limit - request_memory.limit_bytes() - max_transport_bytes;
 }
 
