@@ -26,10 +26,6 @@ constexpr int64_t kLogprobBytes = 128;
 // What the transformer lets wait for a slow reader comes as one message (its --max_unread_entries).
 constexpr int64_t kMostUnreadLogprobs = 65536;
 
-// Messages are read and then admitted or refused at once, so as many of them are on their way as
-// threads run.
-int64_t ReadingThreads(int64_t cpu_count) { return 2 + cpu_count; }
-
 int64_t LogprobsOfAToken(const common::v1::LogprobParameters& parameters) {
   return 1 + parameters.top_count() + parameters.token_ids_size();
 }
