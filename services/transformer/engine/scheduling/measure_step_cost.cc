@@ -83,48 +83,38 @@ class StepTimer {
   std::vector<float> rows_;  // [most_rows, d]
 };
 
-// 1, 8, 16, 32 ... and `most` itself.
+// 1, 2, 4, 8 ... and `most` itself.
 std::vector<int64_t> RowCountsUpTo(int64_t most) {
-  std::vector<int64_t> row_counts = {1};
-  for (int64_t rows = 8; rows < most; rows *= 2) row_counts.push_back(rows);
-  if (most > 1) row_counts.push_back(most);
+  std::vector<int64_t> row_counts;
+  for (int64_t rows = 1; rows < most; rows *= 2) row_counts.push_back(rows);
+  row_counts.push_back(most);
   return row_counts;
 }
 
-// On the line through the last two points; a single point costs the same up to 16 rows.
-double Extrapolate(absl::Span<const CostPoint> points, int64_t row_count) {
-  const CostPoint& last = points.back();
-  if (points.size() == 1)
-    return last.seconds * std::max(1.0, static_cast<double>(row_count) / 16.0);
-  const CostPoint& before = points[points.size() - 2];
-  const double slope =
-      (last.seconds - before.seconds) / static_cast<double>(last.row_count - before.row_count);
-  return last.seconds + std::max(0.0, slope) * static_cast<double>(row_count - last.row_count);
-}
-
 absl::StatusOr<std::vector<CostPoint>> MeasureForward(StepTimer& timer, int64_t most_rows) {
-  constexpr int64_t kAlwaysMeasured = 32;
-  std::vector<CostPoint> points;
-  int64_t measured_count = 0;  // the first of points; the others are extrapolated
+  const int64_t always_measured = std::min<int64_t>(32, most_rows);
+  std::vector<CostPoint> measured;
   for (const int64_t row_count : RowCountsUpTo(most_rows)) {
-    const double expected = points.empty() ? 0.0 : Extrapolate(points, row_count);
-    const bool measured =
-        row_count == 1 || row_count == kAlwaysMeasured || timer.HasTimeFor(expected);
-    double seconds = expected;
-    if (measured) {
-      PHYLLO_ASSIGN_OR_RETURN(seconds, timer.TimeForward(row_count, /*first_position=*/0));
-    }
-    points.push_back({row_count, seconds});
-    if (measured) measured_count = static_cast<int64_t>(points.size());
+    if (row_count > 1 && row_count != always_measured &&
+        !timer.HasTimeFor(CostCurve(measured).Seconds(row_count)))
+      continue;
+    PHYLLO_ASSIGN_OR_RETURN(const double seconds,
+                            timer.TimeForward(row_count, /*first_position=*/0));
+    measured.push_back({row_count, seconds});
   }
   for (int64_t round = 1; round < kRounds; ++round) {
-    for (CostPoint& point : absl::MakeSpan(points).first(measured_count)) {
+    for (CostPoint& point : measured) {
       if (!timer.HasTimeFor(point.seconds)) continue;
       PHYLLO_ASSIGN_OR_RETURN(const double seconds,
                               timer.TimeForward(point.row_count, /*first_position=*/0));
       point.seconds = std::min(point.seconds, seconds);
     }
   }
+  // A point where none was measured, too: steps will correct it.
+  const CostCurve curve(measured);
+  std::vector<CostPoint> points;
+  for (const int64_t row_count : RowCountsUpTo(most_rows))
+    points.push_back({row_count, curve.Seconds(row_count)});
   return points;
 }
 

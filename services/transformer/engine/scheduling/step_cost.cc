@@ -28,7 +28,10 @@ absl::Status CheckPoints(absl::string_view name, const std::vector<CostPoint>& p
 
 }  // namespace
 
-CostCurve::CostCurve(std::vector<CostPoint> points) : points_(std::move(points)) {}
+CostCurve::CostCurve(std::vector<CostPoint> points) : points_(std::move(points)) {
+  for (size_t i = points_.size() - 1; i > 0; --i)
+    points_[i - 1].seconds = std::min(points_[i - 1].seconds, points_[i].seconds);
+}
 
 CostCurve::Place CostCurve::Find(int64_t row_count) const {
   if (points_.size() == 1 || row_count <= points_.front().row_count) return {};
@@ -41,27 +44,31 @@ CostCurve::Place CostCurve::Find(int64_t row_count) const {
               static_cast<double>(above->row_count - left.row_count)};
 }
 
-double CostCurve::LeastFrom(size_t index) const {
-  return std::min_element(
-             points_.begin() + static_cast<std::ptrdiff_t>(index), points_.end(),
-             [](const CostPoint& a, const CostPoint& b) { return a.seconds < b.seconds; })
-      ->seconds;
-}
-
 double CostCurve::Seconds(int64_t row_count) const {
   if (row_count <= 0) return 0.0;
   const Place place = Find(row_count);
-  const double left = LeastFrom(place.index);
+  const double left = points_[place.index].seconds;
   if (place.fraction == 0.0) return left;
-  return left + place.fraction * (LeastFrom(place.index + 1) - left);
+  return left + place.fraction * (points_[place.index + 1].seconds - left);
 }
 
 void CostCurve::Adjust(int64_t row_count, double factor) {
   if (row_count <= 0) return;
   const Place place = Find(row_count);
-  const double fraction = std::min(place.fraction, 1.0);
-  points_[place.index].seconds *= 1.0 + (1.0 - fraction) * (factor - 1.0);
-  if (fraction > 0.0) points_[place.index + 1].seconds *= 1.0 + fraction * (factor - 1.0);
+  const double right = std::min(place.fraction, 1.0);
+  const double left = 1.0 - right;
+  // As in normalised least mean squares: where both points take part, their changes are shared out
+  // again by the same weights when the curve is read.
+  const double change = (factor - 1.0) / (left * left + right * right);
+  points_[place.index].seconds *= 1.0 + left * change;
+  if (right > 0.0) points_[place.index + 1].seconds *= 1.0 + right * change;
+  if (factor > 1.0) {
+    for (size_t i = place.index + 1; i < points_.size(); ++i)
+      points_[i].seconds = std::max(points_[i].seconds, points_[i - 1].seconds);
+  } else {
+    for (size_t i = place.index + (right > 0.0 ? 1 : 0); i > 0; --i)
+      points_[i - 1].seconds = std::min(points_[i - 1].seconds, points_[i].seconds);
+  }
 }
 
 StepCost::StepCost(CostCurve forward, std::vector<CostCurve> logits, double seconds_per_key)

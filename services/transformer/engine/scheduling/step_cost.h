@@ -33,17 +33,20 @@ struct CostPoint {
   double seconds = 0.0;
 };
 
-// A cost per row count, linear between the points and beyond them. Compute that waits for memory is
-// never slower for having fewer rows, and what disturbs a measurement only makes it longer: so a
-// point counts no more than the cheapest one to its right.
+// A cost per row count, linear between the points and beyond them. It never falls: compute is not
+// slower for having fewer rows.
 class CostCurve {
  public:
-  // Points in ascending order of row_count >= 1, at least one, with seconds > 0.
+  // Points in ascending order of row_count >= 1, at least one, with seconds > 0. What disturbs a
+  // measurement only makes it longer: so a point is no dearer than any to its right.
   explicit CostCurve(std::vector<CostPoint> points);
 
   double Seconds(int64_t row_count) const;  // 0 for 0 rows
 
-  // Multiplies the points that Seconds(row_count) depends on, each according to its weight in it.
+  // Multiplies Seconds(row_count) by about `factor`, through the points that it depends on, each
+  // according to its weight in it. Points of more rows become at least as dear as those that get
+  // dearer, and points of fewer at most as dear as those that get cheaper: what steps of one size
+  // have shown is not hidden by sizes that never come.
   void Adjust(int64_t row_count, double factor);
 
  private:
@@ -53,9 +56,8 @@ class CostCurve {
     double fraction = 0.0;
   };
   Place Find(int64_t row_count) const;
-  double LeastFrom(size_t index) const;
 
-  std::vector<CostPoint> points_;
+  std::vector<CostPoint> points_;  // seconds do not fall
 };
 
 // What a StepCost begins with.

@@ -1,5 +1,7 @@
 #include "services/transformer/engine/scheduling/step_cost.h"
 
+#include <cmath>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -22,6 +24,28 @@ TEST(CostCurveTest, PointThatWasDisturbedCountsNoMoreThanTheNext) {
   EXPECT_DOUBLE_EQ(curve.Seconds(1), 20.0);
   EXPECT_DOUBLE_EQ(curve.Seconds(8), 20.0);
   EXPECT_DOUBLE_EQ(curve.Seconds(32), 30.0);
+}
+
+TEST(CostCurveTest, AdjustMultipliesTheCostAtAPointAndBetweenTwo) {
+  CostCurve curve({{1, 10.0}, {9, 18.0}, {17, 26.0}});
+  curve.Adjust(9, 1.1);
+  EXPECT_DOUBLE_EQ(curve.Seconds(9), 19.8);
+  EXPECT_DOUBLE_EQ(curve.Seconds(1), 10.0);
+  const double before = curve.Seconds(13);
+  curve.Adjust(13, 1.1);
+  EXPECT_NEAR(curve.Seconds(13), 1.1 * before, 1e-9);
+}
+
+TEST(CostCurveTest, WhatStepsShowIsNotHiddenBySizesThatNeverCome) {
+  CostCurve rising({{1, 10.0}, {8, 11.0}, {16, 12.0}, {32, 13.0}});
+  for (int i = 0; i < 10; ++i) rising.Adjust(8, 1.1);
+  EXPECT_NEAR(rising.Seconds(8), 11.0 * std::pow(1.1, 10), 1e-9);
+  EXPECT_DOUBLE_EQ(rising.Seconds(32), rising.Seconds(8));
+  EXPECT_DOUBLE_EQ(rising.Seconds(1), 10.0);
+  CostCurve falling({{1, 10.0}, {8, 11.0}, {16, 12.0}, {32, 13.0}});
+  for (int i = 0; i < 10; ++i) falling.Adjust(8, 0.9);
+  EXPECT_DOUBLE_EQ(falling.Seconds(1), falling.Seconds(8));
+  EXPECT_DOUBLE_EQ(falling.Seconds(16), 12.0);
 }
 
 TEST(StepCostTest, AddsForwardLogitsAndKeys) {
