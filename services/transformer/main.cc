@@ -1,9 +1,7 @@
 // The transformer service's binary.
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,23 +10,18 @@
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "model/base/host_resources.h"
 #include "model/base/memory_budget.h"
 #include "model/base/status_macros.h"
-#include "model/packed_cache/packed_image.h"
 #include "model/packed_cache/packed_image_writer.h"
 #include "model/transformer/instruction_set.h"
-#include "model/transformer/precision/model_precision.h"
 #include "services/common/server_identity.h"
 #include "services/common/service_flags.h"
 #include "services/common/service_process.h"
-#include "services/transformer/draft_model/draft_model.h"
 #include "services/transformer/engine/engine.h"
 #include "services/transformer/engine/scheduling/measure_step_cost.h"
-#include "services/transformer/engine/scheduling/step_cost.h"
-#include "services/transformer/engine/speculation/speculation_options.h"
 #include "services/transformer/local_step_model.h"
 #include "services/transformer/memory/memory_needs.h"
 #include "services/transformer/model_info.h"
@@ -36,6 +29,8 @@
 #include "services/transformer/monitoring/engine_metrics.h"
 #include "services/transformer/monitoring/step_watchdog.h"
 #include "services/transformer/news_dispatcher.h"
+#include "services/transformer/startup/served_models.h"
+#include "services/transformer/startup/transformer_settings.h"
 #include "services/transformer/transformer_service.h"
 #include "services/transformer/weights/model_cache.h"
 
@@ -128,134 +123,31 @@ absl::Time MonotonicNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-absl::StatusOr<SpeculationMode> ParseSpeculation(const std::string& text) {
-  if (text == "auto") return SpeculationMode::kAuto;
-  if (text == "on") return SpeculationMode::kOn;
-  if (text == "off") return SpeculationMode::kOff;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--speculation is \"", text, "\", must be auto, on or off"));
-}
-
-absl::StatusOr<ImageMemory> ParseShareWeights(const std::string& text) {
-  if (text == "auto") return ImageMemory::kAutomatic;
-  if (text == "on") return ImageMemory::kShared;
-  if (text == "off") return ImageMemory::kPrivate;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--share_weights is \"", text, "\", must be auto, on or off"));
-}
-
-std::optional<int64_t> IfPositive(int64_t value) {
-  return value > 0 ? std::optional(value) : std::nullopt;
-}
-
-absl::StatusOr<LocalStepModelOptions> ReadModelOptions(ServiceProcess& process) {
-  constexpr int64_t kUnlimited = int64_t{1} << 40;
-  LocalStepModelOptions options;
-  options.model_folder = absl::GetFlag(FLAGS_model);
-  if (options.model_folder.empty())
-    return absl::InvalidArgumentError("--model is required; try --help");
-  PHYLLO_ASSIGN_OR_RETURN(options.precision, ParsePrecisionChoice(absl::GetFlag(FLAGS_precision)));
-  options.max_rows = absl::GetFlag(FLAGS_max_batch_tokens);
-  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_batch_tokens", options.max_rows, 1, 65536));
-  PHYLLO_RETURN_IF_ERROR(CheckFlagRange(
-      "max_prefill_tokens", absl::GetFlag(FLAGS_max_prefill_tokens), 1, options.max_rows));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckFlagRange("max_sequences", absl::GetFlag(FLAGS_max_sequences), 1, options.max_rows));
-  PHYLLO_RETURN_IF_ERROR(CheckFlagRange(
-      "max_sequence_length", absl::GetFlag(FLAGS_max_sequence_length), 0, int64_t{1} << 31));
-  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("threads", absl::GetFlag(FLAGS_threads), 0, 1024));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckFlagRange("memory_bytes", absl::GetFlag(FLAGS_memory_bytes), 0, kUnlimited));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckFlagRange("max_request_bytes", absl::GetFlag(FLAGS_max_request_bytes), 0, kUnlimited));
-  options.page_size = absl::GetFlag(FLAGS_page_size);
-  PHYLLO_RETURN_IF_ERROR(CheckFlagRange("page_size", options.page_size, 16, 128));
-  PHYLLO_RETURN_IF_ERROR(
-      CheckFlagRange("kv_cache_bytes", absl::GetFlag(FLAGS_kv_cache_bytes), 0, kUnlimited));
-  options.kv_cache_bytes = IfPositive(absl::GetFlag(FLAGS_kv_cache_bytes));
-  options.max_sequences = absl::GetFlag(FLAGS_max_sequences);
-  options.max_sequence_length = IfPositive(absl::GetFlag(FLAGS_max_sequence_length));
-  const HostResources host = DetectHostResources();
-  options.num_threads =
-      absl::GetFlag(FLAGS_threads) > 0 ? absl::GetFlag(FLAGS_threads) : host.ThreadCount();
-  options.pin_threads = absl::GetFlag(FLAGS_pin_threads);
-  options.memory_bytes = host.available_memory_bytes;
-  process.logger().Info("host", {{"cpus", host.cpus.size()},
-                                 {"physical_cores", host.physical_core_cpus.size()},
-                                 {"cpu_quota", host.cpu_quota.value_or(0.0)},
-                                 {"available_memory_bytes", host.available_memory_bytes},
-                                 {"threads", options.num_threads}});
-  options.cache = {.packed_cache = absl::GetFlag(FLAGS_packed_cache),
-                   .verify_weights = absl::GetFlag(FLAGS_verify_weights)};
-  PHYLLO_ASSIGN_OR_RETURN(options.cache.image_memory,
-                          ParseShareWeights(absl::GetFlag(FLAGS_share_weights)));
-  options.progress = [&process](absl::string_view activity, int64_t done_bytes,
-                                int64_t total_bytes) {
-    process.load_progress().Report(activity, done_bytes, total_bytes);
-  };
-  return options;
-}
-
-absl::StatusOr<SpeculationOptions> ReadSpeculationOptions() {
-  SpeculationOptions options;
-  options.now = MonotonicNow;
-  PHYLLO_ASSIGN_OR_RETURN(options.mode, ParseSpeculation(absl::GetFlag(FLAGS_speculation)));
-  options.max_draft_tokens = absl::GetFlag(FLAGS_max_draft_tokens);
-  return options;
-}
-
-int64_t MemoryLimit(const LocalStepModelOptions& options) {
-  const int64_t flag = absl::GetFlag(FLAGS_memory_bytes);
-  return flag > 0 ? flag : options.memory_bytes;
-}
-
-int64_t MaxRequestBytes(int64_t memory_limit) {
-  const int64_t flag = absl::GetFlag(FLAGS_max_request_bytes);
-  return flag > 0 ? flag
-                  : std::clamp<int64_t>(memory_limit / 16, int64_t{64} << 20, int64_t{1} << 30);
-}
-
-EngineOptions ReadEngineOptions(const LocalStepModel& model, SpeculationOptions speculation,
-                                EngineObserver& observer, MemoryBudget& request_memory) {
-  return {.max_prefill_rows = absl::GetFlag(FLAGS_max_prefill_tokens),
+TransformerSettings ReadSettings() {
+  return {.model = absl::GetFlag(FLAGS_model),
+          .precision = absl::GetFlag(FLAGS_precision),
+          .packed_cache = absl::GetFlag(FLAGS_packed_cache),
+          .share_weights = absl::GetFlag(FLAGS_share_weights),
+          .verify_weights = absl::GetFlag(FLAGS_verify_weights),
+          .threads = absl::GetFlag(FLAGS_threads),
+          .pin_threads = absl::GetFlag(FLAGS_pin_threads),
+          .max_batch_tokens = absl::GetFlag(FLAGS_max_batch_tokens),
+          .max_prefill_tokens = absl::GetFlag(FLAGS_max_prefill_tokens),
           .max_step_stretch = absl::GetFlag(FLAGS_max_step_stretch),
           .max_sequences = absl::GetFlag(FLAGS_max_sequences),
           .max_queue_sequences = absl::GetFlag(FLAGS_max_queue_sequences),
           .max_queue_tokens = absl::GetFlag(FLAGS_max_queue_tokens),
-          .max_unread_entries = absl::GetFlag(FLAGS_max_unread_entries),
-          .request_memory = &request_memory,
-          .max_rows_wait = absl::GetFlag(FLAGS_max_rows_wait),
-          .max_sequence_length = IfPositive(absl::GetFlag(FLAGS_max_sequence_length)),
-          .eos_token_ids = EosTokenIds(model),
-          .now = MonotonicNow,
+          .max_sequence_length = absl::GetFlag(FLAGS_max_sequence_length),
+          .page_size = absl::GetFlag(FLAGS_page_size),
+          .kv_cache_bytes = absl::GetFlag(FLAGS_kv_cache_bytes),
+          .memory_bytes = absl::GetFlag(FLAGS_memory_bytes),
+          .max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes),
           .prefix_cache = absl::GetFlag(FLAGS_prefix_cache),
-          .speculation = std::move(speculation),
-          .observer = &observer};
-}
-
-// The draft model, if there is one; `options` are its own then.
-absl::StatusOr<DraftModel> ReadDraftModel(const std::optional<LocalStepModelOptions>& options,
-                                          LocalStepModel& model, Logger& logger) {
-  if (!options) return DraftModel{};
-  PHYLLO_ASSIGN_OR_RETURN(DraftModel draft,
-                          LoadDraftModel(*options, absl::GetFlag(FLAGS_model), model));
-  PHYLLO_RETURN_IF_ERROR(WarmUp(*draft.model));
-  logger.Info("draft model ready", {{"precision", draft.model->precision().ToString()},
-                                    {"kv_bytes_per_token", draft.model->kv_bytes_per_token()}});
-  return draft;
-}
-
-std::vector<LoadedWeights> WeightsOf(const LocalStepModel& model, const DraftModel& draft) {
-  const auto weights_of = [](std::string name, const LocalStepModel& loaded) {
-    return LoadedWeights{.model = std::move(name),
-                         .cache = &loaded.cache(),
-                         .image_status = loaded.weights().image_status,
-                         .shared = loaded.weights().shared,
-                         .arena = &loaded.weights().arena};
-  };
-  std::vector<LoadedWeights> weights = {weights_of("model", model)};
-  if (draft.model != nullptr) weights.push_back(weights_of("draft_model", *draft.model));
-  return weights;
+          .speculation = absl::GetFlag(FLAGS_speculation),
+          .draft_model = absl::GetFlag(FLAGS_draft_model),
+          .max_draft_tokens = absl::GetFlag(FLAGS_max_draft_tokens),
+          .max_unread_entries = absl::GetFlag(FLAGS_max_unread_entries),
+          .max_rows_wait = absl::GetFlag(FLAGS_max_rows_wait)};
 }
 
 absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& model,
@@ -269,93 +161,83 @@ absl::StatusOr<common::v1::ServerInfo> DescribeServer(const LocalStepModel& mode
   return info;
 }
 
-// Weights that are in the page cache, which computing needs all the same.
-int64_t SharedBytes(const LocalStepModel& model) {
-  return model.weights().shared ? model.weights().arena.bytes() : 0;
+// How the models are loaded with what requests and gRPC leave of the memory for them.
+LocalStepModelOptions ReadModelOptions(const TransformerSettings& settings,
+                                       const HostResources& host, ServiceProcess& process) {
+  LocalStepModelOptions options = ModelOptionsFrom(settings, host);
+  process.logger().Info("host", {{"cpus", host.cpus.size()},
+                                 {"physical_cores", host.physical_core_cpus.size()},
+                                 {"cpu_quota", host.cpu_quota.value_or(0.0)},
+                                 {"available_memory_bytes", host.available_memory_bytes},
+                                 {"threads", options.num_threads}});
+  int64_t& max_transport_bytes = process.server_options().max_transport_bytes;
+  max_transport_bytes = TransportBytesFor(options.memory_bytes, max_transport_bytes);
+  options.memory_bytes -= MaxRequestBytesFrom(settings, options.memory_bytes) + max_transport_bytes;
+  options.progress = [&process](absl::string_view activity, int64_t done_bytes,
+                                int64_t total_bytes) {
+    process.load_progress().Report(activity, done_bytes, total_bytes);
+  };
+  return options;
 }
 
-// What the process may come to use, and how large a message it has to take; checked against
-// `memory_limit`.
-absl::Status LimitMemory(const LocalStepModel& model, const DraftModel& draft,
-                         const EngineOptions& options, int64_t memory_limit,
-                         ServiceProcess& process) {
-  MemoryNeeds needs =
-      NeedsOf(model, options,
-              {.loaded_bytes = ReadAnonymousBytes() + SharedBytes(model) +
-                               (draft.model != nullptr ? SharedBytes(*draft.model) : 0),
-               .kv_bytes_per_token = model.kv_bytes_per_token(),
-               .max_request_bytes = options.request_memory->limit_bytes(),
-               .max_transport_bytes = process.server_options().max_transport_bytes,
-               .reading_threads = 2 + static_cast<int64_t>(std::thread::hardware_concurrency())});
-  if (draft.model != nullptr)
-    needs.kv_cache += KvCacheBytes(*draft.model, draft.model->kv_bytes_per_token());
+// Measures what steps cost on this machine, for the prompts that join them and for drafts.
+absl::StatusOr<EngineOptions> ReadEngineOptions(const TransformerSettings& settings,
+                                                const ServedModels& models) {
+  EngineOptions options = EngineOptionsFrom(settings);
+  options.eos_token_ids = EosTokenIds(*models.model);
+  options.now = MonotonicNow;
+  options.speculation.drafter = models.draft.drafter.get();
+  PHYLLO_ASSIGN_OR_RETURN(options.step_cost, MeasureStepCost(*models.model, {.now = MonotonicNow}));
+  return options;
+}
+
+// Checks what the process may come to use against `memory_limit`, and how large a message it has to
+// take.
+absl::Status LimitMemory(const ServedModels& models, const EngineOptions& options,
+                         int64_t memory_limit, ServiceProcess& process) {
+  const MemoryNeeds needs = NeedsOf(models, options, process.server_options().max_transport_bytes);
   process.logger().Info("memory", {{"limit_bytes", memory_limit},
                                    {"most_bytes", needs.total()},
                                    {"loaded_bytes", needs.loaded},
                                    {"kv_cache_bytes", needs.kv_cache},
                                    {"max_request_bytes", needs.requests}});
   process.server_options().max_receive_message_bytes =
-      static_cast<int>(MaxRequestMessageBytes(model.sizes(), options));
+      static_cast<int>(MaxRequestMessageBytes(models.model->sizes(), options));
   return CheckMemoryNeeds(needs, memory_limit);
-}
-
-// Takes what requests and gRPC may use from the memory for the model.
-void ReserveRequestMemory(const MemoryBudget& request_memory, int64_t memory_limit,
-                          ServiceProcess& process, LocalStepModelOptions& options) {
-  int64_t& max_transport_bytes = process.server_options().max_transport_bytes;
-  max_transport_bytes = TransportBytesFor(memory_limit, max_transport_bytes);
-  options.memory_bytes = memory_limit - request_memory.limit_bytes() - max_transport_bytes;
-}
-
-// Computes a first token; then what steps cost on this machine, for the prompts that join them and
-// for drafts.
-absl::Status MeasureCosts(LocalStepModel& model, EngineOptions& options) {
-  PHYLLO_RETURN_IF_ERROR(WarmUp(model));
-  PHYLLO_ASSIGN_OR_RETURN(options.step_cost, MeasureStepCost(model, {.now = MonotonicNow}));
-  PHYLLO_ASSIGN_OR_RETURN(const StepCost cost, StepCost::Create(*options.step_cost));
-  options.speculation.step_cost = [cost](int64_t rows) {
-    return cost.Seconds({.row_count = rows, .logits_row_count = rows});
-  };
-  return absl::OkStatus();
 }
 
 absl::Status Serve(ServiceProcess& process, int& exit_code) {
   const absl::Time start = MonotonicNow();
-  PHYLLO_ASSIGN_OR_RETURN(LocalStepModelOptions options, ReadModelOptions(process));
-  PHYLLO_ASSIGN_OR_RETURN(SpeculationOptions speculation, ReadSpeculationOptions());
-  const int64_t memory_limit = MemoryLimit(options);
-  MemoryBudget request_memory("max_request_bytes", MaxRequestBytes(memory_limit));
-  ReserveRequestMemory(request_memory, memory_limit, process, options);
-  std::optional<LocalStepModelOptions> draft_options;
-  if (const std::string folder = absl::GetFlag(FLAGS_draft_model); !folder.empty())
-    draft_options = SplitOffDraftModel(folder, options);
-  PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalStepModel> model,
-                          LocalStepModel::Load(options));
+  const TransformerSettings settings = ReadSettings();
+  PHYLLO_RETURN_IF_ERROR(CheckSettings(settings));
+  const HostResources host = DetectHostResources();
+  const int64_t memory_limit = ModelOptionsFrom(settings, host).memory_bytes;
+  MemoryBudget request_memory("max_request_bytes", MaxRequestBytesFrom(settings, memory_limit));
+  PHYLLO_ASSIGN_OR_RETURN(const ServedModels models,
+                          LoadServedModels(ReadModelOptions(settings, host, process),
+                                           settings.draft_model, process.logger()));
+  LocalStepModel& model = *models.model;
   PHYLLO_ASSIGN_OR_RETURN(common::v1::ServerInfo server_info,
-                          DescribeServer(*model, options.model_folder));
-  PHYLLO_ASSIGN_OR_RETURN(const DraftModel draft,
-                          ReadDraftModel(draft_options, *model, process.logger()));
-  speculation.drafter = draft.drafter.get();
-  const std::vector<LoadedWeights> weights = WeightsOf(*model, draft);
+                          DescribeServer(model, settings.model));
+  const std::vector<LoadedWeights> weights = models.weights();
   LogWeights(weights, process.logger());
   EngineMetrics metrics(process.metrics());
-  EngineOptions engine_options =
-      ReadEngineOptions(*model, std::move(speculation), metrics, request_memory);
-  PHYLLO_RETURN_IF_ERROR(MeasureCosts(*model, engine_options));
-  PHYLLO_RETURN_IF_ERROR(LimitMemory(*model, draft, engine_options, memory_limit, process));
+  PHYLLO_ASSIGN_OR_RETURN(EngineOptions engine_options, ReadEngineOptions(settings, models));
+  engine_options.request_memory = &request_memory;
+  engine_options.observer = &metrics;
+  PHYLLO_RETURN_IF_ERROR(LimitMemory(models, engine_options, memory_limit, process));
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                          Engine::Create(*model, std::move(engine_options)));
+                          Engine::Create(model, std::move(engine_options)));
   metrics.AddGauges(*engine, request_memory);
-  ReportReady(*model, engine->limits(), MonotonicNow() - start, process.metrics(),
-              process.logger());
+  ReportReady(model, engine->limits(), MonotonicNow() - start, process.metrics(), process.logger());
 
   const ServerIdentity identity(std::move(server_info));
   NewsDispatcher dispatcher(absl::GetFlag(FLAGS_message_interval));
   TransformerServiceImpl service({.engine = *engine,
                                   .dispatcher = dispatcher,
-                                  .hidden_size = model->sizes().hidden_size,
+                                  .hidden_size = model.sizes().hidden_size,
                                   .request_memory = &request_memory},
-                                 identity, DescribeModel(*model, engine->limits()));
+                                 identity, DescribeModel(model, engine->limits()));
   std::thread steps([&engine] { engine->Run(); });
   std::unique_ptr<StepWatchdog> watchdog;
   std::vector<std::unique_ptr<PackedImageWriter>> writers;
