@@ -44,10 +44,8 @@ std::vector<std::vector<int32_t>> AnswersWith(const std::string& draft_name,
         LoadDraftModel(OptionsOf(draft_name), Folder("qwen3"), **model);
     PHYLLO_EXPECT_OK(loaded);
     draft = *std::move(loaded);
-    options.speculation = {.mode = SpeculationMode::kOn,
-                           .ngrams = false,
-                           .drafter = draft.drafter.get(),
-                           .step_cost = [](int64_t /*rows*/) { return 1.0; }};
+    options.speculation = {
+        .mode = SpeculationMode::kOn, .ngrams = false, .drafter = draft.drafter.get()};
   }
   EngineDriver driver(**model, std::move(options));
   std::vector<FakeClient*> clients;

@@ -29,13 +29,14 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(StepModel& model, EngineO
 }
 
 Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits,
-               std::optional<StepCost> step_cost)
+               std::optional<StepCost> cost)
     : model_(model),
       options_(std::move(options)),
       limits_(std::move(limits)),
       waiting_bounds_(options_.max_queue_sequences, options_.max_queue_tokens),
-      prefill_budget_(std::move(step_cost), {.max_step_stretch = options_.max_step_stretch,
-                                             .max_rows = options_.max_prefill_rows}),
+      step_cost_(std::move(cost)),
+      prefill_budget_(step_cost(), {.max_step_stretch = options_.max_step_stretch,
+                                    .max_rows = options_.max_prefill_rows}),
       scheduler_({.max_rows = model.sizes().max_rows,
                   .max_prefill_rows = options_.max_prefill_rows,
                   .max_sequences = options_.max_sequences,
@@ -43,8 +44,8 @@ Engine::Engine(StepModel& model, EngineOptions options, SequenceLimits limits,
                   .groups = SchedulerGroupsOf(model)}),
       batch_(model),
       prefixes_(model, options_.prefix_cache),
-      speculation_(options_.speculation, limits_, model.sizes().max_rows,
-                   options_.max_prefill_rows),
+      speculation_(options_.speculation, limits_, step_cost(), model.sizes().max_rows,
+                   options_.now),
       sampling_(model.num_threads(), model.sizes().vocab_size) {
   totals_.pages = UsageOf(model);
   stats_ = totals_;
@@ -210,7 +211,7 @@ absl::Time Engine::NextExpiry() const {
 
 const StepPlan& Engine::Plan() {
   prefixes_.MatchFirst(sequences_);
-  speculation_.Propose(sequences_);
+  speculation_.Propose(sequences_, /*max_prompt_rows=*/totals_.prefill_row_budget);
   snapshots_.clear();
   for (const auto& sequence : sequences_) {
     if (!sequence->finished) snapshots_.push_back(sequence->Snapshot());
@@ -292,11 +293,16 @@ bool Engine::Compute(const StepPlan& plan, absl::Time start) {
   report.shape.row_count = batch_.row_count();
   report.shape.logits_row_count = batch_.logits_row_count();
   report.prefixes = prefixes_.TakeCounts();
-  ++totals_.step_count;
   report.duration = end - start;
-  prefill_budget_.Observe(report.shape, report.duration);
-  if (options_.observer != nullptr) options_.observer->OnStep(report);
+  Report(report);
   return true;
+}
+
+void Engine::Report(const StepReport& report) {
+  ++totals_.step_count;
+  if (step_cost_) step_cost_->Observe(report.shape, report.duration - speculation_.drafter_time());
+  speculation_.Observe(report);
+  if (options_.observer != nullptr) options_.observer->OnStep(report);
 }
 
 void Engine::AfterStep(size_t index, const absl::Status& step_status, absl::Time now) {

@@ -24,6 +24,7 @@
 #include "services/transformer/engine/scheduling/page_pools.h"
 #include "services/transformer/engine/scheduling/prefill_budget.h"
 #include "services/transformer/engine/scheduling/scheduler.h"
+#include "services/transformer/engine/scheduling/step_cost.h"
 #include "services/transformer/engine/sequence.h"
 #include "services/transformer/engine/sequence_outbox.h"
 #include "services/transformer/engine/speculation/speculation.h"
@@ -106,7 +107,9 @@ class Engine {
   };
 
   Engine(StepModel& model, EngineOptions options, SequenceLimits limits,
-         std::optional<StepCost> step_cost);
+         std::optional<StepCost> cost);
+
+  const StepCost* step_cost() const { return step_cost_ ? &*step_cost_ : nullptr; }
 
   bool TakeInbox() ABSL_LOCKS_EXCLUDED(mutex_);
   void Enqueue(std::unique_ptr<Sequence> sequence);
@@ -114,6 +117,8 @@ class Engine {
   const StepPlan& Plan();
   void AskForRows(absl::Time now);
   bool Compute(const StepPlan& plan, absl::Time start) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Learns from a step, and tells the observer.
+  void Report(const StepReport& report);
   void AfterStep(size_t index, const absl::Status& step_status, absl::Time now);
   void Finish(Sequence& sequence, FinishReason reason);
   void Fail(Sequence& sequence, absl::Status status);
@@ -131,6 +136,7 @@ class Engine {
   WaitingBounds waiting_bounds_;
 
   // Of the step thread.
+  std::optional<StepCost> step_cost_;  // corrected by every step; outlives those who ask it
   PrefillBudget prefill_budget_;
   Scheduler scheduler_;
   StepBatch batch_;

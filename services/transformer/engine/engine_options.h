@@ -42,7 +42,8 @@ class EngineObserver {
 
 struct EngineOptions {
   int64_t max_prefill_rows = 128;  // most prompt rows of one step, in [1, max_rows of the model]
-  // What steps cost at the start (MeasureStepCost); absent: prompts always get max_prefill_rows.
+  // What steps cost at the start (MeasureStepCost); absent: prompts always get max_prefill_rows,
+  // and drafts guess.
   std::optional<StepCostTable> step_cost = std::nullopt;
   // A step with prompt rows takes at most so many times as long as without them, if the cost is
   // known, >= 1; 16 prompt rows may always join.

@@ -163,8 +163,7 @@ TEST_F(LongropeTest, DraftsDoNotReachOverTheLengthThatIsComputedAnew) {
     Start({.max_prefill_rows = 64,
            .speculation = {.mode = SpeculationMode::kOn,
                            .max_draft_tokens = kMaxDraftTokens,
-                           .drafter = &drafter,
-                           .step_cost = [](int64_t /*rows*/) { return 1.0; }}});
+                           .drafter = &drafter}});
     std::vector<const FakeClient*> clients;
     for (const int64_t prompt_count : {60, 40})
       clients.push_back(&driver_->Add(RequestOf(prompt_count, /*use_prefix_cache=*/true)));

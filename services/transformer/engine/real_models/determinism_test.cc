@@ -113,9 +113,7 @@ class DeterminismTest : public ::testing::TestWithParam<std::string> {
     EngineOptions options = {.max_prefill_rows = setting.max_prefill_rows,
                              .prefix_cache = setting.prefix_cache};
     if (setting.drafter != nullptr) {
-      options.speculation = {.mode = SpeculationMode::kOn,
-                             .drafter = setting.drafter,
-                             .step_cost = [](int64_t /*rows*/) { return 1.0; }};
+      options.speculation = {.mode = SpeculationMode::kOn, .drafter = setting.drafter};
     }
     EngineDriver driver(*model, std::move(options));
     std::vector<FakeClient*> clients(kRequestCount);

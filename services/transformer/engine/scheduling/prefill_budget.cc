@@ -8,7 +8,7 @@ namespace {
 
 // What the next step computes before prompts are added, and where the prompt served first stands.
 struct DecodeLoad {
-  StepShape shape = {};         // of the running sequences that lack one row
+  StepShape shape = {};         // of the running sequences that lack one row, and of their drafts
   int64_t prompt_position = 0;  // of the next row of the first prompt
 };
 
@@ -17,9 +17,10 @@ DecodeLoad DecodeLoadOf(absl::Span<const SequenceSnapshot> sequences) {
   bool has_prompt = false;
   for (const SequenceSnapshot& sequence : sequences) {
     if (sequence.running && sequence.token_count - sequence.computed_count == 1) {
-      ++load.shape.row_count;
-      ++load.shape.logits_row_count;
-      load.shape.decode_key_count += sequence.token_count;
+      const int64_t rows = 1 + sequence.draft_count;
+      load.shape.row_count += rows;
+      load.shape.logits_row_count += rows;
+      load.shape.decode_key_count += KeysRead(sequence.computed_count, rows);
     } else if (!has_prompt) {
       has_prompt = true;
       load.prompt_position = sequence.computed_count;
@@ -39,7 +40,7 @@ double SecondsWith(const StepCost& cost, const DecodeLoad& load, int64_t prompt_
 
 int64_t PrefillBudget::RowsFor(absl::Span<const SequenceSnapshot> sequences) const {
   constexpr int64_t kGranule = 16;
-  if (!cost_) return options_.max_rows;
+  if (cost_ == nullptr) return options_.max_rows;
   const DecodeLoad load = DecodeLoadOf(sequences);
   if (load.shape.row_count == 0) return options_.max_rows;
   const double bound = options_.max_step_stretch * cost_->Seconds(load.shape);

@@ -3,10 +3,7 @@
 #define PHYLLO_SERVICES_TRANSFORMER_ENGINE_SCHEDULING_PREFILL_BUDGET_H_
 
 #include <cstdint>
-#include <optional>
-#include <utility>
 
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "services/transformer/engine/scheduling/scheduler.h"
 #include "services/transformer/engine/scheduling/step_cost.h"
@@ -14,7 +11,8 @@
 namespace phyllo {
 
 struct PrefillBudgetOptions {
-  // A step with prompt rows may take at most so many times as long as the same step without, >= 1.
+  // A step with prompt rows may take at most so many times as long as the same step without, drafts
+  // included, >= 1.
   double max_step_stretch = 2.5;
   // But so many rows may always join, so that prompts get on; >= 1.
   int64_t min_rows = 16;
@@ -25,23 +23,18 @@ struct PrefillBudgetOptions {
 // Thread-compatible.
 class PrefillBudget {
  public:
-  // Without a cost it is always max_rows.
-  PrefillBudget(std::optional<StepCost> cost, const PrefillBudgetOptions& options)
-      : cost_(std::move(cost)), options_(options) {}
+  // Borrows the cost, which may change between calls; without one (null) it is always max_rows.
+  PrefillBudget(const StepCost* cost, const PrefillBudgetOptions& options)
+      : cost_(cost), options_(options) {}
 
   // The prompt rows of the next step, in [min(min_rows, max_rows), max_rows], for `sequences` in
-  // order of service as for Scheduler::PlanStep. Rows of decoding sequences and prompt rows
-  // together are a multiple of 16 where the bounds leave room for it, which suits the row blocks of
-  // the matrix products.
+  // order of service as for Scheduler::PlanStep. Rows of decoding sequences, their drafts and
+  // prompt rows together are a multiple of 16 where the bounds leave room for it, which suits the
+  // row blocks of the matrix products.
   int64_t RowsFor(absl::Span<const SequenceSnapshot> sequences) const;
 
-  // A step of that shape took `duration`.
-  void Observe(const StepShape& shape, absl::Duration duration) {
-    if (cost_) cost_->Observe(shape, duration);
-  }
-
  private:
-  std::optional<StepCost> cost_;
+  const StepCost* const cost_;
   const PrefillBudgetOptions options_;
 };
 

@@ -32,14 +32,16 @@ std::vector<SequenceSnapshot> DecodingAndPrompt(int64_t decode_count, int64_t pr
 }
 
 TEST(PrefillBudgetTest, IsTheMaximumWhereNothingDecodesOrNothingIsKnown) {
-  const PrefillBudget budget(LinearCost(), {.max_rows = 512});
+  const StepCost cost = LinearCost();
+  const PrefillBudget budget(&cost, {.max_rows = 512});
   EXPECT_EQ(budget.RowsFor(DecodingAndPrompt(0, 0)), 512);
-  const PrefillBudget unknown(std::nullopt, {.max_rows = 512});
+  const PrefillBudget unknown(/*cost=*/nullptr, {.max_rows = 512});
   EXPECT_EQ(unknown.RowsFor(DecodingAndPrompt(8, 0)), 512);
 }
 
 TEST(PrefillBudgetTest, KeepsStepsWithinTheStretch) {
-  const PrefillBudget budget(LinearCost(), {.max_step_stretch = 3.0, .max_rows = 512});
+  const StepCost cost = LinearCost();
+  const PrefillBudget budget(&cost, {.max_step_stretch = 3.0, .max_rows = 512});
   // 54 ms: 36 rows more, 44 in all, rounded down to 32.
   EXPECT_EQ(budget.RowsFor(DecodingAndPrompt(8, 0)), 24);
   // 42 ms * 3: 84 rows more are 116, 112 rounded.
@@ -47,29 +49,42 @@ TEST(PrefillBudgetTest, KeepsStepsWithinTheStretch) {
 }
 
 TEST(PrefillBudgetTest, NeverFallsBelowTheMinimumNorExceedsTheMaximum) {
-  const PrefillBudget tight(LinearCost(), {.max_step_stretch = 1.0, .max_rows = 512});
+  const StepCost cost = LinearCost();
+  const PrefillBudget tight(&cost, {.max_step_stretch = 1.0, .max_rows = 512});
   EXPECT_EQ(tight.RowsFor(DecodingAndPrompt(8, 0)), 16);
-  const PrefillBudget small(LinearCost(), {.max_step_stretch = 1.0, .max_rows = 4});
+  const PrefillBudget small(&cost, {.max_step_stretch = 1.0, .max_rows = 4});
   EXPECT_EQ(small.RowsFor(DecodingAndPrompt(8, 0)), 4);
-  const PrefillBudget wide(LinearCost(), {.max_step_stretch = 100.0, .max_rows = 64});
+  const PrefillBudget wide(&cost, {.max_step_stretch = 100.0, .max_rows = 64});
   EXPECT_EQ(wide.RowsFor(DecodingAndPrompt(8, 0)), 64);
 }
 
 TEST(PrefillBudgetTest, ShrinksAsThePromptGetsLonger) {
   // Behind 4000 tokens a row costs 5 ms in place of 1.
-  const PrefillBudget budget(LinearCost(1e-6), {.max_step_stretch = 20.0, .max_rows = 512});
+  const StepCost cost = LinearCost(1e-6);
+  const PrefillBudget budget(&cost, {.max_step_stretch = 20.0, .max_rows = 512});
   const int64_t at_start = budget.RowsFor(DecodingAndPrompt(8, 0));
   const int64_t behind = budget.RowsFor(DecodingAndPrompt(8, 4000));
   EXPECT_LT(behind, at_start / 2);
   EXPECT_GE(behind, 16);
 }
 
-TEST(PrefillBudgetTest, FollowsTheStepsItIsToldOf) {
-  PrefillBudget budget(LinearCost(), {.max_step_stretch = 3.0, .max_rows = 512});
+TEST(PrefillBudgetTest, CountsTheRowsAndKeysOfDrafts) {
+  const StepCost cost = LinearCost(1e-5);
+  const PrefillBudget budget(&cost, {.max_step_stretch = 3.0, .max_rows = 512});
+  std::vector<SequenceSnapshot> drafting = DecodingAndPrompt(8, 0);
+  for (int i = 0; i < 8; ++i) drafting[i].draft_count = 3;
+  // As 32 sequences at nearly the same length.
+  EXPECT_EQ(budget.RowsFor(drafting), budget.RowsFor(DecodingAndPrompt(32, 0)));
+  EXPECT_GT(budget.RowsFor(drafting), budget.RowsFor(DecodingAndPrompt(8, 0)));
+}
+
+TEST(PrefillBudgetTest, FollowsTheCost) {
+  StepCost cost = LinearCost();
+  const PrefillBudget budget(&cost, {.max_step_stretch = 3.0, .max_rows = 512});
   // Prompt rows turn out to be four times as cheap.
   for (int i = 0; i < 200; ++i) {
-    budget.Observe({.row_count = 8, .decode_key_count = 800}, absl::Milliseconds(18));
-    budget.Observe({.row_count = 512, .decode_key_count = 800}, absl::Milliseconds(134));
+    cost.Observe({.row_count = 8, .decode_key_count = 800}, absl::Milliseconds(18));
+    cost.Observe({.row_count = 512, .decode_key_count = 800}, absl::Milliseconds(134));
   }
   EXPECT_GT(budget.RowsFor(DecodingAndPrompt(8, 0)), 100);
 }

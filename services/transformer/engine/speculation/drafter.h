@@ -18,13 +18,19 @@ struct DraftTask {
   std::vector<int32_t>* tokens = nullptr;  // filled with at most max_count guesses; not null
 };
 
+// What a call took.
+struct DraftWork {
+  int64_t token_row_count = 0;  // of tokens of the tasks that it had not seen before
+  int64_t round_count = 0;      // each made a guess for all tasks that wanted one more
+};
+
 // Guesses may be wrong, for whatever reason: they cost rows, never change a token.
 // Thread-compatible: of the step thread.
 class Drafter {
  public:
   virtual ~Drafter() = default;
   // Drafts for all tasks at once.
-  virtual void Draft(absl::Span<const DraftTask> tasks) = 0;
+  virtual DraftWork Draft(absl::Span<const DraftTask> tasks) = 0;
   // The sequence has lost its pages or has ended: gives back what is kept of it.
   virtual void Forget(SequenceId id) = 0;
 };

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
 #include "model/sampling/philox.h"
+#include "services/transformer/engine/scheduling/step_cost.h"
 #include "services/transformer/engine/testing/engine_driver.h"
 #include "services/transformer/engine/testing/fake_step_model.h"
 #include "services/transformer/engine/testing/replay_drafter.h"
@@ -37,11 +38,11 @@ std::vector<int32_t> Concatenate(std::vector<int32_t> a, const std::vector<int32
 }
 
 EngineOptions Speculating(Drafter* drafter, int64_t max_draft_tokens = 5) {
-  return {.speculation = {.mode = SpeculationMode::kOn,
+  return {.step_cost = StepCostTable{.forward = {{1, 1.0}}},
+          .speculation = {.mode = SpeculationMode::kOn,
                           .max_draft_tokens = max_draft_tokens,
                           .ngrams = drafter == nullptr,
-                          .drafter = drafter,
-                          .step_cost = [](int64_t /*rows*/) { return 1.0; }}};
+                          .drafter = drafter}};
 }
 
 // A drafter that knows the greedy continuation of the prompt and errs that often.
@@ -367,32 +368,6 @@ TEST(EngineSpeculationTest, ARequestMayTurnItOnAndOffAndLimitIt) {
   EXPECT_THAT(driver.TrySubmit(request),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("max_draft_tokens is 17, must be in [1, 16]")));
-}
-
-// The tokens of an automatic speculation, with what rows cost.
-SequenceResult RunAuto(double error_rate, double row_cost) {
-  const std::vector<int32_t> prompt = Prompt(4);
-  ReplayDrafter drafter = DrafterOf(prompt, 200, error_rate);
-  FakeStepModel model(100, 4);
-  EngineOptions options = Speculating(&drafter);
-  options.speculation.mode = SpeculationMode::kAuto;
-  options.speculation.step_cost = [row_cost](int64_t rows) {
-    return 1.0 + row_cost * static_cast<double>(rows);
-  };
-  EngineDriver driver(model, std::move(options));
-  const FakeClient& client = driver.Add(EngineDriver::Request(prompt, 200));
-  driver.Drive();
-  EXPECT_EQ(client.token_ids(), FakeStepModel::GreedyContinuation(prompt, 200));
-  return *client.result;
-}
-
-TEST(EngineSpeculationTest, AutoTurnsItselfOffWhereDraftsAreWrong) {
-  EXPECT_LT(RunAuto(/*error_rate=*/1.0, /*row_cost=*/0.1).drafted_token_count, 60);
-  EXPECT_GT(RunAuto(/*error_rate=*/0.0, /*row_cost=*/0.1).accepted_token_count, 150);
-}
-
-TEST(EngineSpeculationTest, AutoTurnsItselfOffWhereRowsCostTooMuch) {
-  EXPECT_EQ(RunAuto(/*error_rate=*/0.3, /*row_cost=*/1000.0).drafted_token_count, 0);
 }
 
 TEST(EngineSpeculationTest, RefusesAnOptionThatIsOutOfRange) {

@@ -44,10 +44,13 @@ ModelDrafter::ModelDrafter(StepModel& model, const ModelDrafterOptions& options)
       hidden_states_(model.sizes().max_rows * model.sizes().hidden_size),
       logits_(model.sizes().max_logits_rows * model.sizes().vocab_size) {}
 
-void ModelDrafter::Draft(absl::Span<const DraftTask> tasks) {
+DraftWork ModelDrafter::Draft(absl::Span<const DraftTask> tasks) {
+  DraftWork work;
   for (const DraftTask& task : tasks) FindOrMake(task);
   GatherTokens(tasks);
+  for (const Row& row : batch_) work.token_row_count += row.row_count;
   while (!batch_.empty()) {
+    ++work.round_count;
     if (!Step().ok()) {
       // Whatever it was: the pages are not what the states say, and guesses are never owed.
       for (const Row& row : batch_) {
@@ -55,10 +58,11 @@ void ModelDrafter::Draft(absl::Span<const DraftTask> tasks) {
         row.state->confirmed_count = 0;
         row.state->guessed.clear();
       }
-      return;
+      return work;
     }
     GatherGuesses();
   }
+  return work;
 }
 
 ModelDrafter::State* ModelDrafter::FindOrMake(const DraftTask& task) {

@@ -37,7 +37,7 @@ class ModelDrafter final : public Drafter {
   static absl::StatusOr<std::unique_ptr<ModelDrafter>> Create(StepModel& model,
                                                               const ModelDrafterOptions& options);
 
-  void Draft(absl::Span<const DraftTask> tasks) override;
+  DraftWork Draft(absl::Span<const DraftTask> tasks) override;
   void Forget(SequenceId id) override { states_.erase(id); }
 
   // Of all sequences it keeps anything of.

@@ -72,6 +72,20 @@ TEST(ModelDrafterTest, ComputesTheNewTokensOnly) {
   EXPECT_EQ(model.steps().back(), std::vector<int64_t>{2});
 }
 
+TEST(ModelDrafterTest, SaysWhatItComputed) {
+  FakeStepModel model(100, 4);
+  const std::unique_ptr<ModelDrafter> drafter = MakeDrafter(model);
+  std::vector<int32_t> tokens;
+  const DraftTask task = {.id = 1, .token_ids = kPrompt, .max_count = 3, .tokens = &tokens};
+  const DraftWork first = drafter->Draft({task});
+  EXPECT_EQ(first.token_row_count, static_cast<int64_t>(kPrompt.size()));
+  EXPECT_EQ(first.round_count, 3);
+  tokens.clear();
+  const DraftWork second = drafter->Draft({task});
+  EXPECT_EQ(second.token_row_count, 1) << "the last token, for the first guess";
+  EXPECT_EQ(second.round_count, 3);
+}
+
 TEST(ModelDrafterTest, CatchesUpWithALongPromptOverSeveralCalls) {
   FakeStepModel model(100, 4, /*max_rows=*/4);
   const std::unique_ptr<ModelDrafter> drafter = MakeDrafter(model);
@@ -149,11 +163,10 @@ TEST(ModelDrafterTest, RefusesAModelWithoutLmHead) {
 void ExpectSameTokens(FakeStepModel& draft_model, int64_t page_count, double least_accepted) {
   const std::unique_ptr<ModelDrafter> drafter = MakeDrafter(draft_model);
   FakeStepModel model(page_count, 4);
-  EngineDriver driver(model, {.max_prefill_rows = 8,
-                              .speculation = {.mode = SpeculationMode::kOn,
-                                              .ngrams = false,
-                                              .drafter = drafter.get(),
-                                              .step_cost = [](int64_t /*rows*/) { return 1.0; }}});
+  EngineDriver driver(
+      model,
+      {.max_prefill_rows = 8,
+       .speculation = {.mode = SpeculationMode::kOn, .ngrams = false, .drafter = drafter.get()}});
   std::vector<FakeClient*> clients;
   for (int32_t i = 0; i < 6; ++i) {
     std::vector<int32_t> prompt = kPrompt;

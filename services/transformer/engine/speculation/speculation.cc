@@ -23,7 +23,7 @@ bool Decodes(const Sequence& sequence) {
 }
 
 // What became of the last prediction.
-void Observe(Sequence& sequence) {
+void SeeWhatCame(Sequence& sequence) {
   SequenceDraft& draft = sequence.draft;
   const auto size = static_cast<int64_t>(sequence.token_ids.size());
   for (size_t i = 0; i < draft.prediction.size(); ++i) {
@@ -36,22 +36,31 @@ void Observe(Sequence& sequence) {
   draft.prediction.clear();
 }
 
+// Of what the drafter was seen to take, by step in which it is too dear: so that it is tried again
+// some day.
+constexpr double kFading = 1.0 / 512;
+
 // Weights are read once a step, whatever its rows; some sixteen rows take as long to multiply.
 double GuessedCost(int64_t rows) { return 0.02 * (1.0 + static_cast<double>(rows) / 16.0); }
 
 }  // namespace
 
-Speculation::Speculation(SpeculationOptions options, const SequenceLimits& limits, int64_t max_rows,
-                         int64_t max_prefill_rows)
+Speculation::Speculation(SpeculationOptions options, const SequenceLimits& limits,
+                         const StepCost* cost, int64_t max_rows, std::function<absl::Time()> now)
     : options_(std::move(options)),
       limits_(limits),
+      cost_(cost),
       max_rows_(max_rows),
-      max_prefill_rows_(max_prefill_rows) {}
+      now_(std::move(now)) {}
 
 SpeculationMode Speculation::ModeOf(const Sequence& sequence) const {
   const std::optional<bool> enabled = sequence.request.speculation.enabled;
   if (!enabled) return options_.mode;
   return *enabled ? SpeculationMode::kOn : SpeculationMode::kOff;
+}
+
+bool Speculation::MayDraft(const Sequence& sequence) const {
+  return ModeOf(sequence) == SpeculationMode::kOn || account_.allows_drafts();
 }
 
 int64_t Speculation::MaxDraft(const Sequence& sequence) const {
@@ -86,16 +95,28 @@ void Speculation::CutPrediction(Sequence& sequence) const {
 }
 
 double Speculation::StepSeconds(int64_t rows) const {
-  return options_.step_cost != nullptr ? options_.step_cost(rows) : GuessedCost(rows);
+  if (cost_ == nullptr) return GuessedCost(rows);
+  // A row of a draft reads as many keys as the sampled token before it.
+  const int64_t drafted = rows - plain_.row_count;
+  const int64_t keys = plain_.decode_key_count / std::max<int64_t>(1, plain_.logits_row_count);
+  StepShape shape = plain_;
+  shape.row_count += drafted;
+  shape.logits_row_count += drafted;
+  shape.decode_key_count += drafted * keys;
+  return cost_->Seconds(shape);
 }
 
-void Speculation::PredictFromDrafter(int64_t row_count) {
+void Speculation::PredictFromDrafter() {
   if (options_.drafter == nullptr) return;
   tasks_.clear();
   asking_.clear();
   runs_.clear();
   for (Sequence* const sequence : decoding_) {
     SequenceDraft& draft = sequence->draft;
+    if (!MayDraft(*sequence)) {
+      if (draft.prediction.empty()) draft.acceptance.Fade(0);
+      continue;
+    }
     if (!draft.prediction.empty()) {
       if (draft.acceptance.Expect(draft.match_length) >= draft.acceptance.Expect(0)) continue;
       // Not seen to be right or wrong.
@@ -113,33 +134,39 @@ void Speculation::PredictFromDrafter(int64_t row_count) {
     runs_.push_back({on ? 1.0 : sequence->draft.acceptance.Expect(0), max_count});
   }
   if (tasks_.empty()) return;
-  const int64_t rounds = ChooseDraftRounds(row_count, runs_, seconds_per_round_,
+  const int64_t rounds = ChooseDraftRounds(plain_.row_count, runs_, seconds_per_round_,
                                            [this](int64_t rows) { return StepSeconds(rows); });
   for (size_t i = 0; i < tasks_.size(); ++i) {
     tasks_[i].max_count = std::min(tasks_[i].max_count, rounds);
     if (rounds == 0) asking_[i]->draft.acceptance.Fade(0);
   }
-  if (rounds > 0) RunDrafter();
+  if (rounds > 0) {
+    RunDrafter();
+  } else {
+    seconds_per_round_ *= 1.0 - kFading;
+  }
 }
 
 void Speculation::RunDrafter() {
-  const absl::Time start = options_.now != nullptr ? options_.now() : absl::InfinitePast();
-  options_.drafter->Draft(tasks_);
-  size_t rounds = 1;
-  for (Sequence* const sequence : asking_) {
-    rounds = std::max(rounds, sequence->draft.prediction.size());
-    CutPrediction(*sequence);
+  const absl::Time start = now_();
+  const DraftWork work = options_.drafter->Draft(tasks_);
+  drafter_time_ = now_() - start;
+  for (Sequence* const sequence : asking_) CutPrediction(*sequence);
+  if (work.round_count == 0) return;
+  const double seconds = absl::ToDoubleSeconds(drafter_time_);
+  const auto rounds = static_cast<double>(work.round_count);
+  // A call that had to catch up, with a prompt above all, does not say what a round costs.
+  constexpr int64_t kFewRows = 4;
+  if (work.token_row_count <= kFewRows * static_cast<int64_t>(tasks_.size())) {
+    constexpr double kWeight = 1.0 / 16;
+    const bool known = seconds_per_round_ > 0.0;
+    seconds_per_round_ += (known ? kWeight : 1.0) * (seconds / rounds - seconds_per_round_);
   }
-  if (options_.now == nullptr) return;
-  // One call that had to catch up with a prompt must not say what a round costs.
-  constexpr double kWeight = 1.0 / 16;
-  const double seconds =
-      absl::ToDoubleSeconds(options_.now() - start) / static_cast<double>(rounds);
-  seconds_per_round_ +=
-      kWeight * (std::min(seconds, 4 * seconds_per_round_ + 0.01) - seconds_per_round_);
+  round_seconds_ = std::min(seconds, rounds * seconds_per_round_);
 }
 
 void Speculation::AddChances(const Sequence& sequence, int64_t number) {
+  if (!MayDraft(sequence)) return;
   const SequenceDraft& draft = sequence.draft;
   const bool on = ModeOf(sequence) == SpeculationMode::kOn;
   double probability = 1.0;
@@ -151,38 +178,63 @@ void Speculation::AddChances(const Sequence& sequence, int64_t number) {
   }
 }
 
-void Speculation::Propose(absl::Span<const std::unique_ptr<Sequence>> sequences) {
+void Speculation::Propose(absl::Span<const std::unique_ptr<Sequence>> sequences,
+                          int64_t max_prompt_rows) {
   decoding_.clear();
   chances_.clear();
-  int64_t decode_rows = 0;
-  int64_t prefill_rows = 0;
+  drafter_time_ = absl::ZeroDuration();
+  round_seconds_ = 0.0;
+  asked_for_ = false;
+  plain_ = {};
+  int64_t prompt_rows = 0;
   for (const std::unique_ptr<Sequence>& sequence : sequences) {
     sequence->draft.Begin(0);
     if (!sequence->running || sequence->finished) continue;
     if (!Decodes(*sequence)) {
-      prefill_rows += sequence->tokens_to_compute() - sequence->computed_count;
+      prompt_rows += sequence->tokens_to_compute() - sequence->computed_count;
       continue;
     }
-    ++decode_rows;
+    ++plain_.logits_row_count;
+    plain_.decode_key_count += sequence->computed_count + 1;
     if (ModeOf(*sequence) == SpeculationMode::kOff) continue;
-    Observe(*sequence);
+    SeeWhatCame(*sequence);
     const int64_t max_count = MaxDraft(*sequence);
     if (max_count == 0) continue;
     sequence->draft.predicted_at = static_cast<int64_t>(sequence->token_ids.size());
     sequence->draft.match_length = 0;
     if (options_.ngrams) PredictFromNgrams(*sequence, max_count);
     decoding_.push_back(sequence.get());
+    asked_for_ = asked_for_ || ModeOf(*sequence) == SpeculationMode::kOn;
   }
-  const int64_t row_count = decode_rows + std::min(prefill_rows, max_prefill_rows_);
-  PredictFromDrafter(row_count);
+  if (decoding_.empty()) return;
+  plain_.row_count = plain_.logits_row_count + std::min(prompt_rows, max_prompt_rows);
+  PredictFromDrafter();
   for (size_t i = 0; i < decoding_.size(); ++i) AddChances(*decoding_[i], static_cast<int64_t>(i));
   const int64_t count = ChooseDrafts(
-      row_count, max_rows_ - row_count, [this](int64_t rows) { return StepSeconds(rows); },
-      chances_);
+      plain_.row_count, max_rows_ - plain_.row_count,
+      [this](int64_t rows) { return StepSeconds(rows); }, chances_);
   for (int64_t i = 0; i < count; ++i) {
     SequenceDraft& draft = decoding_[chances_[i].sequence]->draft;
     draft.tokens.push_back(draft.prediction[draft.tokens.size()]);
   }
+}
+
+void Speculation::Observe(const StepReport& step) {
+  if (cost_ == nullptr || asked_for_ || step.duration <= absl::ZeroDuration()) return;
+  const int64_t plain_rows = step.decode_row_count + step.prefill_row_count;
+  StepShape plain = step.shape;
+  plain.row_count = plain_rows;
+  plain.logits_row_count -= step.drafted_row_count;
+  if (step.drafted_row_count > 0) {
+    plain.decode_key_count = plain.decode_key_count * step.decode_row_count /
+                             (step.decode_row_count + step.drafted_row_count);
+  }
+  // What the drafter has caught up with serves many steps to come.
+  account_.Add({.seconds = absl::ToDoubleSeconds(step.duration - drafter_time_) + round_seconds_,
+                .plain_seconds = cost_->Seconds(plain),
+                .plain_row_count = plain_rows,
+                .drafted = step.drafted_row_count > 0 || round_seconds_ > 0.0,
+                .accepted_count = step.accepted_row_count});
 }
 
 }  // namespace phyllo

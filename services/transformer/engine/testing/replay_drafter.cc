@@ -7,9 +7,11 @@
 
 namespace phyllo {
 
-void ReplayDrafter::Draft(absl::Span<const DraftTask> tasks) {
+DraftWork ReplayDrafter::Draft(absl::Span<const DraftTask> tasks) {
   constexpr uint64_t kSeed = 17;
+  DraftWork work;
   for (const DraftTask& task : tasks) {
+    work.round_count = std::max(work.round_count, task.max_count);
     const auto known =
         std::find_if(texts_.begin(), texts_.end(), [&](const std::vector<int32_t>& text) {
           return text.size() > task.token_ids.size() &&
@@ -31,6 +33,7 @@ void ReplayDrafter::Draft(absl::Span<const DraftTask> tasks) {
       task.tokens->push_back(token);
     }
   }
+  return work;
 }
 
 }  // namespace phyllo

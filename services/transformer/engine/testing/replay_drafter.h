@@ -22,7 +22,7 @@ class ReplayDrafter final : public Drafter {
   // A prompt and what follows.
   void Learn(std::vector<int32_t> text) { texts_.push_back(std::move(text)); }
 
-  void Draft(absl::Span<const DraftTask> tasks) override;
+  DraftWork Draft(absl::Span<const DraftTask> tasks) override;
   void Forget(SequenceId id) override { forgotten_.push_back(id); }
 
   const std::vector<SequenceId>& forgotten() const { return forgotten_; }
