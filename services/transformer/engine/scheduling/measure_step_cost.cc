@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -91,29 +92,43 @@ std::vector<int64_t> RowCountsUpTo(int64_t most) {
   return row_counts;
 }
 
+// Those first that say most where there is time for a few steps only.
+std::vector<int64_t> InOrderOfUse(const std::vector<int64_t>& row_counts, int64_t always_measured) {
+  std::vector<int64_t> order = {1, always_measured, 8, 128};
+  std::erase_if(order, [&](int64_t row_count) {
+    return std::find(row_counts.begin(), row_counts.end(), row_count) == row_counts.end();
+  });
+  for (const int64_t row_count : row_counts) {
+    if (std::find(order.begin(), order.end(), row_count) == order.end()) order.push_back(row_count);
+  }
+  return order;
+}
+
+CostCurve CurveOf(const std::map<int64_t, double>& seconds_by_row_count) {
+  std::vector<CostPoint> points;
+  for (const auto& [row_count, seconds] : seconds_by_row_count)
+    points.push_back({row_count, seconds});
+  return CostCurve(std::move(points));
+}
+
 absl::StatusOr<std::vector<CostPoint>> MeasureForward(StepTimer& timer, int64_t most_rows) {
   const int64_t always_measured = std::min<int64_t>(32, most_rows);
-  std::vector<CostPoint> measured;
-  for (const int64_t row_count : RowCountsUpTo(most_rows)) {
-    if (row_count > 1 && row_count != always_measured &&
-        !timer.HasTimeFor(CostCurve(measured).Seconds(row_count)))
-      continue;
-    PHYLLO_ASSIGN_OR_RETURN(const double seconds,
-                            timer.TimeForward(row_count, /*first_position=*/0));
-    measured.push_back({row_count, seconds});
-  }
-  for (int64_t round = 1; round < kRounds; ++round) {
-    for (CostPoint& point : measured) {
-      if (!timer.HasTimeFor(point.seconds)) continue;
+  const std::vector<int64_t> row_counts = RowCountsUpTo(most_rows);
+  std::map<int64_t, double> measured;  // the least seconds
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (const int64_t row_count : InOrderOfUse(row_counts, always_measured)) {
+      const bool always = round == 0 && (row_count == 1 || row_count == always_measured);
+      if (!always && !timer.HasTimeFor(CurveOf(measured).Seconds(row_count))) continue;
       PHYLLO_ASSIGN_OR_RETURN(const double seconds,
-                              timer.TimeForward(point.row_count, /*first_position=*/0));
-      point.seconds = std::min(point.seconds, seconds);
+                              timer.TimeForward(row_count, /*first_position=*/0));
+      double& least = measured.try_emplace(row_count, seconds).first->second;
+      least = std::min(least, seconds);
     }
   }
   // A point where none was measured, too: steps will correct it.
-  const CostCurve curve(measured);
+  const CostCurve curve = CurveOf(measured);
   std::vector<CostPoint> points;
-  for (const int64_t row_count : RowCountsUpTo(most_rows))
+  for (const int64_t row_count : row_counts)
     points.push_back({row_count, curve.Seconds(row_count)});
   return points;
 }

@@ -18,9 +18,9 @@ struct MeasureOptions {
   std::function<absl::Time()> now = nullptr;  // monotonic
 };
 
-// Runs steps of 1, 2, 4, 8, 16 ... rows, up to max_rows, in rounds, and keeps the least time of
-// each, as whatever else the machine does only makes a step longer. All pages of the model must be
-// free, and are free afterwards. The errors are the model's.
+// Runs steps of 1, 2, 4, 8, 16 ... rows, up to max_rows, the most telling first, in rounds, and
+// keeps the least time of each, as whatever else the machine does only makes a step longer. All
+// pages of the model must be free, and are free afterwards. The errors are the model's.
 absl::StatusOr<StepCostTable> MeasureStepCost(StepModel& model, const MeasureOptions& options);
 
 }  // namespace phyllo

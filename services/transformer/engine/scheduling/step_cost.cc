@@ -28,7 +28,8 @@ absl::Status CheckPoints(absl::string_view name, const std::vector<CostPoint>& p
 
 }  // namespace
 
-CostCurve::CostCurve(std::vector<CostPoint> points) : points_(std::move(points)) {
+CostCurve::CostCurve(std::vector<CostPoint> points)
+    : points_(std::move(points)), adjustment_counts_(points_.size()) {
   for (size_t i = points_.size() - 1; i > 0; --i)
     points_[i - 1].seconds = std::min(points_[i - 1].seconds, points_[i].seconds);
 }
@@ -52,8 +53,19 @@ double CostCurve::Seconds(int64_t row_count) const {
   return left + place.fraction * (points_[place.index + 1].seconds - left);
 }
 
+size_t CostCurve::Nearest(int64_t row_count) const {
+  const Place place = Find(row_count);
+  return place.fraction > 0.5 ? place.index + 1 : place.index;
+}
+
+double CostCurve::Rate(int64_t row_count) const {
+  constexpr double kLeast = 0.1;
+  return std::max(kLeast, 1.0 / static_cast<double>(2 + adjustment_counts_[Nearest(row_count)]));
+}
+
 void CostCurve::Adjust(int64_t row_count, double factor) {
   if (row_count <= 0) return;
+  ++adjustment_counts_[Nearest(row_count)];
   const Place place = Find(row_count);
   const double right = std::min(place.fraction, 1.0);
   const double left = 1.0 - right;
@@ -98,19 +110,20 @@ StepCost::Parts StepCost::PartsOf(const StepShape& shape) const {
 double StepCost::Seconds(const StepShape& shape) const { return PartsOf(shape).total(); }
 
 void StepCost::Observe(const StepShape& shape, absl::Duration duration) {
-  constexpr double kRate = 0.1;
   const Parts parts = PartsOf(shape);
   const double total = parts.total();
   if (total <= 0.0 || duration <= absl::ZeroDuration()) return;
-  const double error = std::clamp(absl::ToDoubleSeconds(duration) / total, 0.5, 2.0) - 1.0;
-  // The sum of part * (factor(part) - 1) is kRate * error * total. With a weight of part itself, as
+  const double rate = forward_.Rate(shape.row_count);
+  const double most = rate > 0.1 ? 4.0 : 2.0;
+  const double error = std::clamp(absl::ToDoubleSeconds(duration) / total, 0.5, most) - 1.0;
+  // The sum of part * (factor(part) - 1) is rate * error * total. With a weight of part itself, as
   // in least mean squares, a part that begins too small would take long to grow; with equal
   // weights, the parts would never be told apart.
   const auto weight = [](double part) { return std::sqrt(part); };
   const double sum = parts.forward * weight(parts.forward) + parts.logits * weight(parts.logits) +
                      parts.decode_keys * weight(parts.decode_keys) +
                      parts.prompt_keys * weight(parts.prompt_keys);
-  const auto factor = [&](double part) { return 1.0 + kRate * error * total * weight(part) / sum; };
+  const auto factor = [&](double part) { return 1.0 + rate * error * total * weight(part) / sum; };
   forward_.Adjust(shape.row_count, factor(parts.forward));
   if (!logits_.empty()) logits_.front().Adjust(shape.logits_row_count, factor(parts.logits));
   seconds_per_decode_key_ *= factor(parts.decode_keys);

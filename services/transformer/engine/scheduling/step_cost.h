@@ -49,6 +49,10 @@ class CostCurve {
   // have shown is not hidden by sizes that never come.
   void Adjust(int64_t row_count, double factor);
 
+  // How much of an error one more step of that size should correct: half of it the first time, a
+  // third the second, and a tenth in the end.
+  double Rate(int64_t row_count) const;
+
  private:
   // points_[index] has the weight `1 - fraction`, points_[index + 1] has `fraction`.
   struct Place {
@@ -56,8 +60,11 @@ class CostCurve {
     double fraction = 0.0;
   };
   Place Find(int64_t row_count) const;
+  // The point that has most weight there.
+  size_t Nearest(int64_t row_count) const;
 
-  std::vector<CostPoint> points_;  // seconds do not fall
+  std::vector<CostPoint> points_;           // seconds do not fall
+  std::vector<int64_t> adjustment_counts_;  // [points_] of which the point was the nearest
 };
 
 // What a StepCost begins with.
@@ -78,7 +85,8 @@ class StepCost {
 
   // A step of that shape took `duration`: the parts of the cost share the error, those that
   // contribute more take more of it. One step moves the prediction by a tenth of the error, and by
-  // a tenth at most: a single slow step changes little.
+  // a tenth at most: a single slow step changes little. But the first steps of a size move it by
+  // more, as what was measured or guessed at the start may be far off.
   void Observe(const StepShape& shape, absl::Duration duration);
 
  private:

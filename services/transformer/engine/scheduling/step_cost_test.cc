@@ -68,12 +68,23 @@ TEST(StepCostTest, RefusesPointsOutOfOrderNamingThem) {
   EXPECT_THAT(StepCost::Create({}).status(), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST(StepCostTest, TheFirstStepsOfASizeMoveThePredictionByMore) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(StepCost cost,
+                              StepCost::Create({.forward = {{1, 1.0}, {33, 2.0}, {65, 3.0}}}));
+  cost.Observe({.row_count = 33}, absl::Seconds(6));
+  EXPECT_NEAR(cost.Seconds({.row_count = 33}), 4.0, 1e-9);
+  for (int i = 0; i < 3; ++i) cost.Observe({.row_count = 33}, absl::Seconds(6));
+  EXPECT_GT(cost.Seconds({.row_count = 33}), 5.0);
+  EXPECT_DOUBLE_EQ(cost.Seconds({.row_count = 1}), 1.0);
+}
+
 TEST(StepCostTest, OneObservationMovesThePredictionByATenthOfTheError) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(StepCost cost, StepCost::Create({.forward = {{1, 1.0}, {33, 2.0}},
                                                                .logits = {{1, 1.0}},
                                                                .seconds_per_key = 0.01}));
   const StepShape shape = {.row_count = 33, .logits_row_count = 1, .decode_key_count = 100};
   const double before = cost.Seconds(shape);
+  for (int i = 0; i < 10; ++i) cost.Observe(shape, absl::Seconds(before));
   cost.Observe(shape, absl::Seconds(before * 1.5));
   EXPECT_NEAR(cost.Seconds(shape), before * 1.05, before * 1e-9);
   // However long one step hangs, it counts as twice the time.
