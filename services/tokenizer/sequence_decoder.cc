@@ -8,29 +8,27 @@
 
 namespace phyllo {
 
+using tokenizer::v1::DecodeSequenceOptions;
 using tokenizer::v1::DecodeSequenceRequest;
 using tokenizer::v1::DecodeSequenceResponse;
-using tokenizer::v1::DecodeStreamOptions;
-using tokenizer::v1::DecodeStreamRequest;
-using tokenizer::v1::DecodeStreamResponse;
 
 std::string TokenBytes(const Tokenizer& tokenizer, int32_t token_id) {
   absl::optional<TokenInfo> info = tokenizer.FindToken(token_id);
   return info.has_value() ? std::move(info->bytes) : std::string();
 }
 
-SequenceDecoder::SequenceDecoder(const Tokenizer& tokenizer, const DecodeStreamOptions& options)
+SequenceDecoder::SequenceDecoder(const Tokenizer& tokenizer, const DecodeSequenceOptions& options)
     : tokenizer_(tokenizer),
       decoder_(tokenizer, !options.has_skip_special_tokens() || options.skip_special_tokens()) {
   if (!options.prompt_tail_token_ids().empty()) decoder_.Seed(options.prompt_tail_token_ids());
 }
 
-void SequenceDecoder::Decode(const DecodeStreamRequest& request, DecodeStreamResponse& response) {
+void SequenceDecoder::Decode(const DecodeSequenceRequest& request,
+                             DecodeSequenceResponse& response) {
+  response.set_sequence_id(request.sequence_id());
   std::string text = decoder_.Append(request.token_ids());
   if (request.finish()) text += decoder_.Finish();
   response.set_text_delta(std::move(text));
-  for (const int32_t token_id : request.token_ids())
-    response.add_tokens(TokenBytes(tokenizer_, token_id));
   for (const int32_t token_id : request.lookup_token_ids())
     response.add_lookup_tokens(TokenBytes(tokenizer_, token_id));
 }
@@ -44,17 +42,13 @@ absl::Status SequenceDecoders::Decode(const tokenizer::v1::DecodeSequencesReques
         return absl::ResourceExhaustedError(
             absl::StrCat(kMaxSequences, " sequences are open; more are not accepted"));
       }
-      decoder =
-          decoders_
-              .emplace(piece.sequence_id(), SequenceDecoder(tokenizer_, piece.request().options()))
-              .first;
-    } else if (piece.request().has_options()) {
+      decoder = decoders_.emplace(piece.sequence_id(), SequenceDecoder(tokenizer_, piece.options()))
+                    .first;
+    } else if (piece.has_options()) {
       return InvalidField("options", "may be given in the first request of a sequence only");
     }
-    DecodeSequenceResponse& answer = *response.add_pieces();
-    answer.set_sequence_id(piece.sequence_id());
-    decoder->second.Decode(piece.request(), *answer.mutable_response());
-    if (piece.request().finish()) decoders_.erase(decoder);
+    decoder->second.Decode(piece, *response.add_pieces());
+    if (piece.finish()) decoders_.erase(decoder);
   }
   return absl::OkStatus();
 }

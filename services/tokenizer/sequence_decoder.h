@@ -1,4 +1,4 @@
-// Decoding as the streams of the interface ask for it.
+// Decoding of ids as they come.
 #ifndef PHYLLO_SERVICES_TOKENIZER_SEQUENCE_DECODER_H_
 #define PHYLLO_SERVICES_TOKENIZER_SEQUENCE_DECODER_H_
 
@@ -19,11 +19,11 @@ std::string TokenBytes(const Tokenizer& tokenizer, int32_t token_id);
 // Answers the requests of one sequence. Thread-compatible. Borrows the tokenizer.
 class SequenceDecoder {
  public:
-  SequenceDecoder(const Tokenizer& tokenizer, const tokenizer::v1::DecodeStreamOptions& options);
+  SequenceDecoder(const Tokenizer& tokenizer, const tokenizer::v1::DecodeSequenceOptions& options);
 
   // Fills `response`, which is empty. Ignores the options. Not after a request that says finish.
-  void Decode(const tokenizer::v1::DecodeStreamRequest& request,
-              tokenizer::v1::DecodeStreamResponse& response);
+  void Decode(const tokenizer::v1::DecodeSequenceRequest& request,
+              tokenizer::v1::DecodeSequenceResponse& response);
 
  private:
   const Tokenizer& tokenizer_;

@@ -15,8 +15,6 @@ using tokenizer::v1::DecodeRequest;
 using tokenizer::v1::DecodeResponse;
 using tokenizer::v1::DecodeSequencesRequest;
 using tokenizer::v1::DecodeSequencesResponse;
-using tokenizer::v1::DecodeStreamRequest;
-using tokenizer::v1::DecodeStreamResponse;
 using tokenizer::v1::EncodeRequest;
 using tokenizer::v1::EncodeResponse;
 using tokenizer::v1::GetInfoRequest;
@@ -62,21 +60,6 @@ grpc::Status TokenizerServiceImpl::Decode(grpc::ServerContext*, const DecodeRequ
   for (const int32_t token_id : request->token_ids())
     response->add_tokens(TokenBytes(tokenizer_, token_id));
   return grpc::Status::OK;
-}
-
-grpc::Status TokenizerServiceImpl::DecodeStream(
-    grpc::ServerContext*,
-    grpc::ServerReaderWriter<DecodeStreamResponse, DecodeStreamRequest>* stream) {
-  DecodeStreamRequest request;
-  if (!stream->Read(&request)) return grpc::Status::OK;
-  SequenceDecoder decoder(tokenizer_, request.options());
-  do {
-    DecodeStreamResponse response;
-    decoder.Decode(request, response);
-    if (!stream->Write(response) || request.finish()) return grpc::Status::OK;
-    if (!stream->Read(&request)) return grpc::Status::OK;
-  } while (!request.has_options());
-  return ToGrpcStatus(InvalidField("options", "may be given in the first request only"));
 }
 
 grpc::Status TokenizerServiceImpl::DecodeSequences(

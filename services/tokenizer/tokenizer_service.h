@@ -28,10 +28,6 @@ class TokenizerServiceImpl final : public tokenizer::v1::TokenizerService::Servi
                       tokenizer::v1::EncodeResponse* response) override;
   grpc::Status Decode(grpc::ServerContext* context, const tokenizer::v1::DecodeRequest* request,
                       tokenizer::v1::DecodeResponse* response) override;
-  grpc::Status DecodeStream(
-      grpc::ServerContext* context,
-      grpc::ServerReaderWriter<tokenizer::v1::DecodeStreamResponse,
-                               tokenizer::v1::DecodeStreamRequest>* stream) override;
   grpc::Status DecodeSequences(
       grpc::ServerContext* context,
       grpc::ServerReaderWriter<tokenizer::v1::DecodeSequencesResponse,

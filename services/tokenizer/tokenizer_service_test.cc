@@ -27,8 +27,6 @@ using ::testing::Pair;
 using tokenizer::v1::DecodeSequenceRequest;
 using tokenizer::v1::DecodeSequencesRequest;
 using tokenizer::v1::DecodeSequencesResponse;
-using tokenizer::v1::DecodeStreamRequest;
-using tokenizer::v1::DecodeStreamResponse;
 
 class TokenizerServiceTest : public ::testing::Test {
  protected:
@@ -111,21 +109,24 @@ TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenIdIsOutsideVocabulary) {
                        HasSubstr(std::to_string(tokenizer_->vocab_size()))));
 }
 
-TEST_F(TokenizerServiceTest, StreamsWholeCharactersOneResponseForEachRequest) {
-  const auto stream = stub_->DecodeStream(&context_);
+TEST_F(TokenizerServiceTest, GivesWholeCharactersOneResponseForEachRequest) {
+  const auto stream = stub_->DecodeSequences(&context_);
   std::string text;
   const std::vector<int32_t> ids = Encode("né 👍🏽");
   for (size_t i = 0; i < ids.size(); ++i) {
-    DecodeStreamRequest request;
-    request.add_token_ids(ids[i]);
-    request.set_finish(i + 1 == ids.size());
+    DecodeSequencesRequest request;
+    DecodeSequenceRequest& piece = *request.add_pieces();
+    piece.add_token_ids(ids[i]);
+    piece.set_finish(i + 1 == ids.size());
     ASSERT_TRUE(stream->Write(request));
-    DecodeStreamResponse response;
+    DecodeSequencesResponse response;
     ASSERT_TRUE(stream->Read(&response));
-    EXPECT_EQ(response.text_delta().find("\xEF\xBF\xBD"), std::string::npos)
+    ASSERT_EQ(response.pieces_size(), 1);
+    EXPECT_EQ(response.pieces(0).text_delta().find("\xEF\xBF\xBD"), std::string::npos)
         << "a broken character";
-    text += response.text_delta();
+    text += response.pieces(0).text_delta();
   }
+  stream->WritesDone();
   PHYLLO_EXPECT_OK(FromGrpcStatus(stream->Finish()));
   EXPECT_EQ(text, "né 👍🏽");
 }
@@ -133,32 +134,31 @@ TEST_F(TokenizerServiceTest, StreamsWholeCharactersOneResponseForEachRequest) {
 TEST_F(TokenizerServiceTest, FlushesUnfinishedCharacterAtFinish) {
   const std::vector<int32_t> ids = Encode("👍");
   ASSERT_GT(ids.size(), 1) << "the demo tokenizer splits this character";
-  const auto stream = stub_->DecodeStream(&context_);
-  DecodeStreamRequest request;
-  request.add_token_ids(ids[0]);
+  const auto stream = stub_->DecodeSequences(&context_);
+  DecodeSequencesRequest request;
+  request.add_pieces()->add_token_ids(ids[0]);
+  request.add_pieces()->set_finish(true);
   ASSERT_TRUE(stream->Write(request));
-  DecodeStreamResponse response;
+  DecodeSequencesResponse response;
   ASSERT_TRUE(stream->Read(&response));
-  EXPECT_EQ(response.text_delta(), "");
-  request.Clear();
-  request.set_finish(true);
-  ASSERT_TRUE(stream->Write(request));
-  ASSERT_TRUE(stream->Read(&response));
-  EXPECT_THAT(response.text_delta(), HasSubstr("\xEF\xBF\xBD"));
-  PHYLLO_EXPECT_OK(FromGrpcStatus(stream->Finish()));
+  ASSERT_EQ(response.pieces_size(), 2);
+  EXPECT_EQ(response.pieces(0).text_delta(), "");
+  EXPECT_THAT(response.pieces(1).text_delta(), HasSubstr("\xEF\xBF\xBD"));
 }
 
-TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenOptionsComeTwice) {
-  const auto stream = stub_->DecodeStream(&context_);
-  DecodeStreamRequest request;
-  request.mutable_options();
+TEST_F(TokenizerServiceTest, GivesBytesOfLookedUpIdsThatAreNotInTheText) {
+  const auto stream = stub_->DecodeSequences(&context_);
+  DecodeSequencesRequest request;
+  DecodeSequenceRequest& piece = *request.add_pieces();
+  piece.add_token_ids(Encode("Once")[0]);
+  piece.add_lookup_token_ids(Encode("upon")[0]);
   ASSERT_TRUE(stream->Write(request));
-  DecodeStreamResponse response;
+  DecodeSequencesResponse response;
   ASSERT_TRUE(stream->Read(&response));
-  ASSERT_TRUE(stream->Write(request));
-  EXPECT_FALSE(stream->Read(&response));
-  EXPECT_THAT(FromGrpcStatus(stream->Finish()),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("options")));
+  ASSERT_EQ(response.pieces_size(), 1);
+  EXPECT_EQ(response.pieces(0).text_delta(), tokenizer_->FindToken(Encode("Once")[0])->bytes);
+  EXPECT_THAT(response.pieces(0).lookup_tokens(),
+              ElementsAre(tokenizer_->FindToken(Encode("upon")[0])->bytes));
 }
 
 TEST_F(TokenizerServiceTest, DecodesSequencesOfOneCallEachForItself) {
@@ -174,8 +174,8 @@ TEST_F(TokenizerServiceTest, DecodesSequencesOfOneCallEachForItself) {
       if (i > sequence.size()) continue;
       DecodeSequenceRequest& piece = *request.add_pieces();
       piece.set_sequence_id(id);
-      if (i < sequence.size()) piece.mutable_request()->add_token_ids(sequence[i]);
-      piece.mutable_request()->set_finish(i == sequence.size());
+      if (i < sequence.size()) piece.add_token_ids(sequence[i]);
+      piece.set_finish(i == sequence.size());
     }
     ASSERT_TRUE(stream->Write(request));
     DecodeSequencesResponse response;
@@ -183,7 +183,7 @@ TEST_F(TokenizerServiceTest, DecodesSequencesOfOneCallEachForItself) {
     ASSERT_EQ(response.pieces_size(), request.pieces_size());
     for (int piece = 0; piece < response.pieces_size(); ++piece) {
       EXPECT_EQ(response.pieces(piece).sequence_id(), request.pieces(piece).sequence_id());
-      texts[response.pieces(piece).sequence_id()] += response.pieces(piece).response().text_delta();
+      texts[response.pieces(piece).sequence_id()] += response.pieces(piece).text_delta();
     }
   }
   stream->WritesDone();
@@ -195,7 +195,7 @@ TEST_F(TokenizerServiceTest, BeginsSequenceAnewAfterFinish) {
   const auto stream = stub_->DecodeSequences(&context_);
   for (int i = 0; i < 2; ++i) {
     DecodeSequencesRequest request;
-    DecodeStreamRequest& piece = *request.add_pieces()->mutable_request();
+    DecodeSequenceRequest& piece = *request.add_pieces();
     piece.mutable_options();
     piece.add_token_ids(Encode("Once")[0]);
     piece.set_finish(true);
@@ -208,8 +208,8 @@ TEST_F(TokenizerServiceTest, BeginsSequenceAnewAfterFinish) {
 TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenSequenceGetsOptionsTwice) {
   const auto stream = stub_->DecodeSequences(&context_);
   DecodeSequencesRequest request;
-  request.add_pieces()->mutable_request()->mutable_options();
-  request.add_pieces()->mutable_request()->mutable_options();
+  request.add_pieces()->mutable_options();
+  request.add_pieces()->mutable_options();
   ASSERT_TRUE(stream->Write(request));
   DecodeSequencesResponse response;
   EXPECT_FALSE(stream->Read(&response));

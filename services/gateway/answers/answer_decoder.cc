@@ -10,8 +10,8 @@
 namespace phyllo {
 namespace {
 
-using tokenizer::v1::DecodeStreamRequest;
-using tokenizer::v1::DecodeStreamResponse;
+using tokenizer::v1::DecodeSequenceRequest;
+using tokenizer::v1::DecodeSequenceResponse;
 
 constexpr int64_t kMaxRequestsAhead = 32;
 
@@ -22,9 +22,9 @@ AnswerDecoder::AnswerDecoder(DecodeMultiplexer& multiplexer, const grpc::ServerC
     : one_by_one_(!options.stop_sequences.empty()),
       matcher_(options.stop_sequences, options.include_stop_sequence),
       sequence_(multiplexer, [&parent] { return parent.IsCancelled(); }) {
-  stream_options_.set_skip_special_tokens(options.skip_special_tokens);
-  stream_options_.mutable_prompt_tail_token_ids()->Add(options.prompt_tail_token_ids.begin(),
-                                                       options.prompt_tail_token_ids.end());
+  options_.set_skip_special_tokens(options.skip_special_tokens);
+  options_.mutable_prompt_tail_token_ids()->Add(options.prompt_tail_token_ids.begin(),
+                                                options.prompt_tail_token_ids.end());
 }
 
 absl::StatusOr<DecodedTokens> AnswerDecoder::Append(absl::Span<const int32_t> token_ids,
@@ -39,30 +39,29 @@ absl::StatusOr<DecodedTokens> AnswerDecoder::Append(absl::Span<const int32_t> to
       ++request_count;
     } while (begin < token_ids.size() && request_count < kMaxRequestsAhead);
     for (; request_count > 0; --request_count) {
-      PHYLLO_ASSIGN_OR_RETURN(DecodeStreamResponse response, sequence_.Receive());
+      PHYLLO_ASSIGN_OR_RETURN(DecodeSequenceResponse response, sequence_.Receive());
       for (std::string& token : *response.mutable_lookup_tokens())
         decoded.lookup_tokens.push_back(std::move(token));
       if (stopped()) continue;  // Answers to ids that come after the stop.
       decoded.text += matcher_.Append(response.text_delta());
-      for (std::string& token : *response.mutable_tokens())
-        decoded.tokens.push_back(std::move(token));
+      decoded.used_count += ids_per_request;
     }
   }
-  decoded.used_count = static_cast<int64_t>(decoded.tokens.size());
+  decoded.used_count = std::min<int64_t>(decoded.used_count, token_ids.size());
   return decoded;
 }
 
 absl::StatusOr<std::string> AnswerDecoder::Finish() {
   Send({}, {}, true);
-  PHYLLO_ASSIGN_OR_RETURN(const DecodeStreamResponse response, sequence_.Receive());
+  PHYLLO_ASSIGN_OR_RETURN(const DecodeSequenceResponse response, sequence_.Receive());
   std::string text = matcher_.Append(response.text_delta());
   return text + matcher_.Finish();
 }
 
 void AnswerDecoder::Send(absl::Span<const int32_t> token_ids,
                          absl::Span<const int32_t> lookup_token_ids, bool finish) {
-  DecodeStreamRequest request;
-  if (!std::exchange(options_sent_, true)) *request.mutable_options() = stream_options_;
+  DecodeSequenceRequest request;
+  if (!std::exchange(options_sent_, true)) *request.mutable_options() = options_;
   request.mutable_token_ids()->Add(token_ids.begin(), token_ids.end());
   request.mutable_lookup_token_ids()->Add(lookup_token_ids.begin(), lookup_token_ids.end());
   request.set_finish(finish);

@@ -20,7 +20,7 @@ namespace phyllo {
 
 struct AnswerDecoderOptions {
   bool skip_special_tokens = true;
-  // The last ids of the prompt, as DecodeStreamOptions wants them.
+  // The last ids of the prompt, as DecodeSequenceOptions wants them.
   std::vector<int32_t> prompt_tail_token_ids;
   std::vector<std::string> stop_sequences;
   bool include_stop_sequence = false;
@@ -30,7 +30,6 @@ struct AnswerDecoderOptions {
 struct DecodedTokens {
   std::string text;        // Valid UTF-8, to be given out.
   int64_t used_count = 0;  // Of the ids: all, or up to the one that completed a stop sequence.
-  std::vector<std::string> tokens;         // Bytes of the used ids [used_count].
   std::vector<std::string> lookup_tokens;  // Bytes of the lookup ids, in order.
 };
 
@@ -63,7 +62,7 @@ class AnswerDecoder {
   const bool one_by_one_;  // There are stop sequences: each id is a request of its own, so that it
                            // is known which one completed a match.
   StopMatcher matcher_;
-  tokenizer::v1::DecodeStreamOptions stream_options_;
+  tokenizer::v1::DecodeSequenceOptions options_;
   bool options_sent_ = false;
   DecodeSequence sequence_;
 };

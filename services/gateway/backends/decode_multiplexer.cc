@@ -26,8 +26,6 @@ using tokenizer::v1::DecodeSequenceRequest;
 using tokenizer::v1::DecodeSequenceResponse;
 using tokenizer::v1::DecodeSequencesRequest;
 using tokenizer::v1::DecodeSequencesResponse;
-using tokenizer::v1::DecodeStreamRequest;
-using tokenizer::v1::DecodeStreamResponse;
 using tokenizer::v1::TokenizerService;
 
 namespace {
@@ -52,16 +50,16 @@ class DecodeCall {
   int64_t Begin() ABSL_LOCKS_EXCLUDED(mutex_);
   // What is still answered to the sequence is dropped.
   void End(int64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Send(int64_t id, DecodeStreamRequest request) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<DecodeStreamResponse> Receive(int64_t id,
-                                               const std::function<bool()>& is_cancelled)
+  void Send(int64_t id, DecodeSequenceRequest request) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<DecodeSequenceResponse> Receive(int64_t id,
+                                                 const std::function<bool()>& is_cancelled)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   enum class Operation { kWrite, kRead, kFinish };
 
   struct Sequence {
-    std::deque<DecodeStreamResponse> responses;
+    std::deque<DecodeSequenceResponse> responses;
     bool waiting = false;
     absl::CondVar news;
   };
@@ -149,20 +147,20 @@ void DecodeCall::End(int64_t id) {
   sequences_.erase(id);
 }
 
-void DecodeCall::Send(int64_t id, DecodeStreamRequest request) {
+void DecodeCall::Send(int64_t id, DecodeSequenceRequest request) {
   {
     const absl::MutexLock lock(&mutex_);
     if (read_ended_) return;  // Receive says why.
     DecodeSequenceRequest& piece = *next_.add_pieces();
+    piece = std::move(request);
     piece.set_sequence_id(id);
-    piece.mutable_request()->Swap(&request);
     if (writing_) return;
     BeginWrite();
   }
   WriteOutgoing();
 }
 
-absl::StatusOr<DecodeStreamResponse> DecodeCall::Receive(
+absl::StatusOr<DecodeSequenceResponse> DecodeCall::Receive(
     int64_t id, const std::function<bool()>& is_cancelled) {
   const absl::MutexLock lock(&mutex_);
   Sequence& sequence = sequences_.at(id);
@@ -175,7 +173,7 @@ absl::StatusOr<DecodeStreamResponse> DecodeCall::Receive(
   WakeNextPoller();
   if (sequence.responses.empty())
     return cancelled ? absl::CancelledError("the client is gone") : *status_;
-  DecodeStreamResponse response = std::move(sequence.responses.front());
+  DecodeSequenceResponse response = std::move(sequence.responses.front());
   sequence.responses.pop_front();
   return response;
 }
@@ -236,7 +234,7 @@ void DecodeCall::OnRead(bool ok) {
     for (DecodeSequenceResponse& piece : *incoming_.mutable_pieces()) {
       const auto sequence = sequences_.find(piece.sequence_id());
       if (!ok || sequence == sequences_.end()) continue;
-      sequence->second.responses.push_back(std::move(*piece.mutable_response()));
+      sequence->second.responses.push_back(std::move(piece));
       sequence->second.news.Signal();
     }
   }
@@ -278,14 +276,14 @@ DecodeSequence::DecodeSequence(DecodeMultiplexer& multiplexer, std::function<boo
 DecodeSequence::~DecodeSequence() {
   if (call_ == nullptr) return;
   if (!finished_) {
-    DecodeStreamRequest last;
+    DecodeSequenceRequest last;
     last.set_finish(true);
     Send(std::move(last));
   }
   call_->End(id_);
 }
 
-void DecodeSequence::Send(DecodeStreamRequest request) {
+void DecodeSequence::Send(DecodeSequenceRequest request) {
   if (call_ == nullptr) {
     call_ = multiplexer_.Join();
     id_ = call_->Begin();
@@ -294,7 +292,7 @@ void DecodeSequence::Send(DecodeStreamRequest request) {
   call_->Send(id_, std::move(request));
 }
 
-absl::StatusOr<DecodeStreamResponse> DecodeSequence::Receive() {
+absl::StatusOr<DecodeSequenceResponse> DecodeSequence::Receive() {
   return call_->Receive(id_, is_cancelled_);
 }
 

@@ -47,12 +47,12 @@ class DecodeSequence {
   DecodeSequence& operator=(const DecodeSequence&) = delete;
 
   // Does not wait for the tokenizer. The first request has the options, if any. Nothing follows a
-  // request that says finish.
-  void Send(tokenizer::v1::DecodeStreamRequest request);
+  // request that says finish. The number of the sequence is set here.
+  void Send(tokenizer::v1::DecodeSequenceRequest request);
 
   // Blocks for the answer to the oldest request that is not answered yet, of which there is one.
   // CANCELLED, or what ended the call, in the client's words: UNAVAILABLE names the tokenizer.
-  absl::StatusOr<tokenizer::v1::DecodeStreamResponse> Receive();
+  absl::StatusOr<tokenizer::v1::DecodeSequenceResponse> Receive();
 
  private:
   DecodeMultiplexer& multiplexer_;

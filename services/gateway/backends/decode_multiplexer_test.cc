@@ -25,28 +25,28 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using tokenizer::v1::DecodeSequenceRequest;
+using tokenizer::v1::DecodeSequenceResponse;
 using tokenizer::v1::DecodeSequencesRequest;
-using tokenizer::v1::DecodeStreamRequest;
-using tokenizer::v1::DecodeStreamResponse;
 using tokenizer::v1::TokenizerService;
 
 bool NeverCancelled() { return false; }
 
-DecodeStreamRequest First(const std::string& text) {
-  DecodeStreamRequest request;
+DecodeSequenceRequest First(const std::string& text) {
+  DecodeSequenceRequest request;
   request.mutable_options();
   for (const char c : text) request.add_token_ids(static_cast<uint8_t>(c));
   return request;
 }
 
-DecodeStreamRequest Next(const std::string& text) {
-  DecodeStreamRequest request = First(text);
+DecodeSequenceRequest Next(const std::string& text) {
+  DecodeSequenceRequest request = First(text);
   request.clear_options();
   return request;
 }
 
-DecodeStreamRequest Last() {
-  DecodeStreamRequest request;
+DecodeSequenceRequest Last() {
+  DecodeSequenceRequest request;
   request.set_finish(true);
   return request;
 }
@@ -75,7 +75,7 @@ class DecodeMultiplexerTest : public ::testing::Test {
   }
 
   std::string ReceiveText(DecodeSequence& sequence) {
-    const absl::StatusOr<DecodeStreamResponse> response = sequence.Receive();
+    const absl::StatusOr<DecodeSequenceResponse> response = sequence.Receive();
     PHYLLO_EXPECT_OK(response.status());
     return response.ok() ? response->text_delta() : "";
   }
@@ -201,7 +201,7 @@ TEST_F(DecodeMultiplexerTest, CallsAgainAfterBrokenCall) {
   broken.Send(Next("b"));
   EXPECT_FALSE(broken.Receive().ok());
   Serve(address);
-  absl::StatusOr<DecodeStreamResponse> response = absl::UnavailableError("");
+  absl::StatusOr<DecodeSequenceResponse> response = absl::UnavailableError("");
   while (absl::IsUnavailable(response.status())) {  // until the channel has connected again
     DecodeSequence sequence(*multiplexer_, NeverCancelled);
     sequence.Send(First("c"));

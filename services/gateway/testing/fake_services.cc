@@ -10,10 +10,10 @@
 namespace phyllo {
 namespace {
 
+using tokenizer::v1::DecodeSequenceRequest;
+using tokenizer::v1::DecodeSequenceResponse;
 using tokenizer::v1::DecodeSequencesRequest;
 using tokenizer::v1::DecodeSequencesResponse;
-using tokenizer::v1::DecodeStreamRequest;
-using tokenizer::v1::DecodeStreamResponse;
 using transformer::v1::GenerateRequest;
 using transformer::v1::GenerateResponse;
 using transformer::v1::GenerateStart;
@@ -43,12 +43,10 @@ std::string UnfinishedTail(const google::protobuf::RepeatedField<int32_t>& token
 }
 
 // Answers the next request of a sequence; `held` is the unfinished character it stands at.
-void DecodeBytes(const DecodeStreamRequest& request, std::string& held,
-                 DecodeStreamResponse& response) {
-  for (const int32_t id : request.token_ids()) {
-    held += TokenBytes(id);
-    response.add_tokens(TokenBytes(id));
-  }
+void DecodeBytes(const DecodeSequenceRequest& request, std::string& held,
+                 DecodeSequenceResponse& response) {
+  response.set_sequence_id(request.sequence_id());
+  for (const int32_t id : request.token_ids()) held += TokenBytes(id);
   for (const int32_t id : request.lookup_token_ids()) response.add_lookup_tokens(TokenBytes(id));
   const size_t whole = WholeCharacters(held);
   response.set_text_delta(held.substr(0, whole));
@@ -112,16 +110,14 @@ grpc::Status FakeTokenizer::DecodeSequences(
   while (stream->Read(&request)) {
     if (on_decode) on_decode(request);
     DecodeSequencesResponse response;
-    for (const tokenizer::v1::DecodeSequenceRequest& piece : request.pieces()) {
+    for (const DecodeSequenceRequest& piece : request.pieces()) {
       const auto [held, first] = held_by_id.try_emplace(piece.sequence_id());
-      if (first != piece.request().has_options())
+      if (first != piece.has_options())
         return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
                             "options belong to the first request");
-      if (first) held->second = UnfinishedTail(piece.request().options().prompt_tail_token_ids());
-      tokenizer::v1::DecodeSequenceResponse& answer = *response.add_pieces();
-      answer.set_sequence_id(piece.sequence_id());
-      DecodeBytes(piece.request(), held->second, *answer.mutable_response());
-      if (piece.request().finish()) held_by_id.erase(held);
+      if (first) held->second = UnfinishedTail(piece.options().prompt_tail_token_ids());
+      DecodeBytes(piece, held->second, *response.add_pieces());
+      if (piece.finish()) held_by_id.erase(held);
     }
     if (!stream->Write(response)) break;
   }
