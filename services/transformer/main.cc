@@ -99,7 +99,8 @@ ABSL_FLAG(int64_t, max_unread_entries, 65536,
           "Tokens (and log-probabilities) that wait for a slow reader before its stream ends with "
           "RESOURCE_EXHAUSTED. At least 1");
 ABSL_FLAG(absl::Duration, message_interval, absl::Milliseconds(10),
-          "Tokens behind a stream's first that come faster than this leave together. 0: at once");
+          "Tokens behind a stream's first that come faster than this leave together; those of many "
+          "streams on few CPUs after a longer time. 0: at once");
 ABSL_FLAG(absl::Duration, max_rows_wait, absl::Seconds(60), "How long rows asked for may take");
 ABSL_FLAG(absl::Duration, stuck_step_limit, absl::Seconds(120),
           "A step that takes longer turns health to NOT_SERVING until it ends");

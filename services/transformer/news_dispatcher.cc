@@ -1,12 +1,29 @@
 #include "services/transformer/news_dispatcher.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 namespace phyllo {
+namespace {
+
+// CPU time of a message on its way to the client, through all processes.
+constexpr absl::Duration kMessageCost = absl::Microseconds(150);
+// Of the CPUs' time, what messages may take.
+constexpr double kMessageShare = 1.0 / 8;
+
+}  // namespace
+
+absl::Duration NewsPause(absl::Duration interval, int64_t reader_count, int64_t cpu_count) {
+  if (interval <= absl::ZeroDuration()) return absl::ZeroDuration();
+  return std::max(interval,
+                  reader_count * kMessageCost / (kMessageShare * static_cast<double>(cpu_count)));
+}
 
 NewsDispatcher::NewsDispatcher(absl::Duration interval)
-    : interval_(interval), thread_([this] { Run(); }) {}
+    : interval_(interval),
+      cpu_count_(std::max<int64_t>(std::thread::hardware_concurrency(), 1)),
+      thread_([this] { Run(); }) {}
 
 NewsDispatcher::~NewsDispatcher() {
   {
@@ -35,7 +52,7 @@ NewsDispatcher::Readers NewsDispatcher::WaitForReaders() {
   while (readers.empty()) {
     mutex_.Await(absl::Condition(this, &NewsDispatcher::HasWork));
     const absl::Duration wait =
-        since_called_ ? interval_ - since_called_->Elapsed() : absl::ZeroDuration();
+        since_called_ ? pause_ - since_called_->Elapsed() : absl::ZeroDuration();
     const bool interrupted =
         wait > absl::ZeroDuration() &&
         mutex_.AwaitWithTimeout(absl::Condition(this, &NewsDispatcher::HasUrgentWork), wait);
@@ -43,6 +60,7 @@ NewsDispatcher::Readers NewsDispatcher::WaitForReaders() {
     if (interrupted && !stop_) continue;
     if (stop_ && waiting_.empty()) break;
     if (waiting_.empty()) continue;
+    pause_ = NewsPause(interval_, static_cast<int64_t>(waiting_.size()), cpu_count_);
     readers.insert(readers.end(), std::make_move_iterator(waiting_.begin()),
                    std::make_move_iterator(waiting_.end()));
     waiting_.clear();

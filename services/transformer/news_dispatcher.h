@@ -2,6 +2,7 @@
 #ifndef PHYLLO_SERVICES_TRANSFORMER_NEWS_DISPATCHER_H_
 #define PHYLLO_SERVICES_TRANSFORMER_NEWS_DISPATCHER_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -23,9 +24,14 @@ class NewsReader {
   virtual void OnNews() = 0;
 };
 
+// How long news that can wait does so after `reader_count` readers were told of such news together:
+// `interval`, or longer when messages to so many would else take more than an eighth of
+// `cpu_count` CPUs. 0 if `interval` is 0.
+absl::Duration NewsPause(absl::Duration interval, int64_t reader_count, int64_t cpu_count);
+
 // One thread that calls readers in the order they were posted: at once, or, those whose news can
-// wait, together, when `interval` has passed since the last such time. A message costs more than a
-// step of a small model; so tokens that come faster than people read leave together. Thread-safe.
+// wait, together, after a NewsPause since the last such time. A message costs more than a step of a
+// small model; so tokens that come faster than people read leave together. Thread-safe.
 class NewsDispatcher {
  public:
   // With 0 nobody waits.
@@ -50,10 +56,12 @@ class NewsDispatcher {
   }
 
   const absl::Duration interval_;
+  const int64_t cpu_count_;
   absl::Mutex mutex_;
   Readers now_ ABSL_GUARDED_BY(mutex_);
   Readers waiting_ ABSL_GUARDED_BY(mutex_);
   std::optional<Stopwatch> since_called_ ABSL_GUARDED_BY(mutex_);  // those that waited
+  absl::Duration pause_ ABSL_GUARDED_BY(mutex_);                   // since then
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

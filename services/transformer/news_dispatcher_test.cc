@@ -24,6 +24,20 @@ class Reader final : public NewsReader {
   std::vector<int>& told_;  // only touched by the dispatcher's thread while that lives
 };
 
+TEST(NewsPauseTest, IsTheIntervalWhenReadersAreFew) {
+  EXPECT_EQ(NewsPause(absl::Milliseconds(10), 1, 2), absl::Milliseconds(10));
+  EXPECT_EQ(NewsPause(absl::Milliseconds(10), 32, 8), absl::Milliseconds(10));
+}
+
+TEST(NewsPauseTest, GrowsWithManyReadersOnFewCpus) {
+  EXPECT_GT(NewsPause(absl::Milliseconds(10), 32, 2), absl::Milliseconds(15));
+  EXPECT_EQ(NewsPause(absl::Milliseconds(10), 64, 2), 2 * NewsPause(absl::Milliseconds(10), 32, 2));
+}
+
+TEST(NewsPauseTest, IsZeroWhenNobodyIsToWait) {
+  EXPECT_EQ(NewsPause(absl::ZeroDuration(), 1000, 1), absl::ZeroDuration());
+}
+
 TEST(NewsDispatcherTest, CallsReadersInTheOrderOfTheirPosts) {
   std::vector<int> told;
   const auto one = std::make_shared<Reader>(1, told), two = std::make_shared<Reader>(2, told);
