@@ -138,29 +138,69 @@ async function chat(client, parameters) {
   }
 }
 
-async function main() {
+const USAGE = `usage: phyllo_client.js [options] generate PROMPT    continues a text
+       phyllo_client.js [options] chat               talks, one turn a line
+
+  --address ADDRESS       of the gateway: host:port or unix:PATH (default 127.0.0.1:50050)
+  --temperature T         0 takes the most likely token
+  --seed N                repeats an answer
+  --max-new-tokens N      ends an answer after so many tokens
+  -h, --help              prints this`;
+
+// The values of the command line: {help}, or {address, parameters, command, prompt}. Throws an Error that says what is wrong with it.
+function parseCommandLine(args) {
   const {values, positionals} = parseArgs({
+    args,
     allowPositionals: true,
     options: {
       "address": {type: "string", default: "127.0.0.1:50050"},
       "temperature": {type: "string"},
       "seed": {type: "string"},
       "max-new-tokens": {type: "string"},
+      "help": {type: "boolean", short: "h"},
     },
   });
+  if (values.help) return {help: true};
   const parameters = {};
-  if (values.temperature !== undefined) parameters.temperature = Number(values.temperature);
-  if (values.seed !== undefined) parameters.seed = values.seed;
-  if (values["max-new-tokens"] !== undefined) parameters.max_new_tokens = Number(values["max-new-tokens"]);
-  const client = new PhylloClient(values.address);
+  const take = (option, name, isValid, convert) => {
+    const text = values[option];
+    if (text === undefined) return;
+    if (!isValid(text)) throw new Error(`--${option}: "${text}" is not a number that can be used`);
+    parameters[name] = convert(text);
+  };
+  const isWhole = (text, bits) => /^\d+$/.test(text) && BigInt(text) < 1n << BigInt(bits);
+  take("temperature", "temperature", (text) => /^(\d+\.?\d*|\.\d+)$/.test(text), Number);
+  take("seed", "seed", (text) => isWhole(text, 64), String);
+  take("max-new-tokens", "max_new_tokens", (text) => isWhole(text, 31), Number);
+  const [command, ...words] = positionals;
+  if (command !== "generate" && command !== "chat") {
+    throw new Error(`the command must be generate or chat${command === undefined ? "" : `, not ${command}`}`);
+  }
+  if (words.length !== (command === "generate" ? 1 : 0)) {
+    throw new Error(command === "generate" ? "generate takes one PROMPT; put quotes around its words" : "chat takes no arguments");
+  }
+  return {address: values.address, parameters, command, prompt: words[0]};
+}
+
+async function main() {
+  let line;
   try {
-    if (positionals[0] === "chat") {
-      await chat(client, parameters);
-    } else if (positionals[0] === "generate" && positionals.length === 2) {
-      await printAnswer(client.generate(positionals[1], parameters));
+    line = parseCommandLine(process.argv.slice(2));
+  } catch (error) {
+    console.error(`phyllo_client.js: ${error.message}\nTry --help.`);
+    process.exitCode = 2;
+    return;
+  }
+  if (line.help) {
+    console.log(USAGE);
+    return;
+  }
+  const client = new PhylloClient(line.address);
+  try {
+    if (line.command === "chat") {
+      await chat(client, line.parameters);
     } else {
-      console.error('usage: phyllo_client.js [--address ADDRESS] [--temperature T] [--seed N] [--max-new-tokens N] generate PROMPT | chat');
-      process.exitCode = 2;
+      await printAnswer(client.generate(line.prompt, line.parameters));
     }
   } catch (error) {
     console.error(`${grpc.status[error.code] || "ERROR"}: ${error.details || error.message}`);

@@ -103,3 +103,29 @@ test("the program reports an error", () => {
   assert.strictEqual(done.status, 1);
   assert.match(done.stderr, /INVALID_ARGUMENT: told to fail/);
 });
+
+test("--help says how to use the program", () => {
+  const done = program(["--help"]);
+  assert.strictEqual(done.status, 0);
+  assert.match(done.stdout, /^usage: /);
+  assert.match(done.stdout, /--max-new-tokens N/);
+});
+
+for (const [args, message] of [
+  [[], /the command must be generate or chat/],
+  [["talk"], /not talk/],
+  [["generate"], /one PROMPT/],
+  [["generate", "two", "words"], /one PROMPT/],
+  [["chat", "x"], /no arguments/],
+  [["--temprature", "1", "chat"], /temprature/],
+  [["--temperature", "hot", "chat"], /--temperature: "hot" is not a number/],
+  [["--seed", "18446744073709551616", "chat"], /--seed: "18446744073709551616"/],
+  [["--max-new-tokens", "1.5", "chat"], /--max-new-tokens: "1.5"/],
+]) {
+  test(`the program refuses: ${args.join(" ")}`, () => {
+    const done = program(args);
+    assert.strictEqual(done.status, 2);
+    assert.match(done.stderr, message);
+    assert.doesNotMatch(done.stderr, /    at /, "a stack trace");
+  });
+}

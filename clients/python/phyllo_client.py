@@ -135,15 +135,19 @@ def _chat(client, parameters):
 def main():
     parser = argparse.ArgumentParser(description="An example of a Phyllo client.")
     parser.add_argument("--address", default="127.0.0.1:50050", help="of the gateway: host:port or unix:PATH")
-    parser.add_argument("--temperature", type=float)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--max-new-tokens", type=int)
+    parser.add_argument("--temperature", type=float, help="0 takes the most likely token")
+    parser.add_argument("--seed", type=int, help="repeats an answer")
+    parser.add_argument("--max-new-tokens", type=int, help="ends an answer after so many tokens")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("generate", help="continues a text").add_argument("prompt")
+    commands.add_parser("generate", help="continues a text").add_argument("prompt", help="the text")
     commands.add_parser("chat", help="talks, one turn a line")
     arguments = parser.parse_args()
     given = {name: getattr(arguments, name) for name in ("temperature", "seed", "max_new_tokens")}
     parameters = {name: value for name, value in given.items() if value is not None}
+    try:
+        make_request("", **parameters)
+    except ValueError as error:  # a number that its field cannot hold
+        parser.error(str(error))
     with PhylloClient(arguments.address) as client:
         try:
             if arguments.command == "chat":

@@ -96,6 +96,18 @@ class PhylloClientTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("INVALID_ARGUMENT", done.stderr)
 
+    def test_program_says_how_to_use_it(self):
+        done = subprocess.run([sys.executable, phyllo_client.__file__, "--help"],
+                              stdout=subprocess.PIPE, universal_newlines=True, check=True)
+        self.assertIn("usage: ", done.stdout)
+
+    def test_program_refuses_a_number_out_of_range(self):
+        done = subprocess.run([sys.executable, phyllo_client.__file__, "--seed", "-1", "chat"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("usage: ", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
