@@ -22,6 +22,48 @@ using tokenizer::v1::GetInfoResponse;
 using tokenizer::v1::RenderChatRequest;
 using tokenizer::v1::RenderChatResponse;
 
+namespace {
+
+// Answers one request after the other, in gRPC's threads. Lives until gRPC calls OnDone.
+class DecodeSequencesCall final
+    : public grpc::ServerBidiReactor<DecodeSequencesRequest, DecodeSequencesResponse> {
+ public:
+  explicit DecodeSequencesCall(const Tokenizer& tokenizer) : decoders_(tokenizer) {
+    StartRead(&request_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    response_.Clear();
+    const absl::Status decoded = decoders_.Decode(request_, response_);
+    if (decoded.ok()) {
+      StartWrite(&response_);
+    } else {
+      Finish(ToGrpcStatus(decoded));
+    }
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      StartRead(&request_);
+    } else {
+      Finish(grpc::Status::OK);
+    }
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  SequenceDecoders decoders_;
+  DecodeSequencesRequest request_;
+  DecodeSequencesResponse response_;
+};
+
+}  // namespace
+
 TokenizerServiceImpl::TokenizerServiceImpl(const Tokenizer& tokenizer,
                                            const ChatTemplate* chat_template,
                                            const ServerIdentity& identity,
@@ -62,19 +104,9 @@ grpc::Status TokenizerServiceImpl::Decode(grpc::ServerContext*, const DecodeRequ
   return grpc::Status::OK;
 }
 
-grpc::Status TokenizerServiceImpl::DecodeSequences(
-    grpc::ServerContext*,
-    grpc::ServerReaderWriter<DecodeSequencesResponse, DecodeSequencesRequest>* stream) {
-  SequenceDecoders decoders(tokenizer_);
-  DecodeSequencesRequest request;
-  DecodeSequencesResponse response;
-  while (stream->Read(&request)) {
-    response.Clear();
-    const absl::Status decoded = decoders.Decode(request, response);
-    if (!decoded.ok()) return ToGrpcStatus(decoded);
-    if (!stream->Write(response)) break;
-  }
-  return grpc::Status::OK;
+grpc::ServerBidiReactor<DecodeSequencesRequest, DecodeSequencesResponse>*
+TokenizerServiceImpl::DecodeSequences(grpc::CallbackServerContext*) {
+  return new DecodeSequencesCall(tokenizer_);
 }
 
 grpc::Status TokenizerServiceImpl::RenderChat(grpc::ServerContext*,

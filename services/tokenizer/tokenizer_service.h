@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "grpcpp/support/server_callback.h"
 #include "model/tokenizer/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
@@ -16,9 +17,11 @@ struct TokenizerServiceOptions {
                            << 20;  // Of one Encode, and of the strings of one RenderChat together.
 };
 
-// Converts, delegates, converts back; tokenizer.proto is the contract. Borrows its arguments.
-// Thread-safe.
-class TokenizerServiceImpl final : public tokenizer::v1::TokenizerService::Service {
+// Converts, delegates, converts back; tokenizer.proto is the contract. DecodeSequences holds no
+// thread. Borrows its arguments. Thread-safe.
+class TokenizerServiceImpl final
+    : public tokenizer::v1::TokenizerService::WithCallbackMethod_DecodeSequences<
+          tokenizer::v1::TokenizerService::Service> {
  public:
   // `chat_template` is null if the model has none.
   TokenizerServiceImpl(const Tokenizer& tokenizer, const ChatTemplate* chat_template,
@@ -28,10 +31,9 @@ class TokenizerServiceImpl final : public tokenizer::v1::TokenizerService::Servi
                       tokenizer::v1::EncodeResponse* response) override;
   grpc::Status Decode(grpc::ServerContext* context, const tokenizer::v1::DecodeRequest* request,
                       tokenizer::v1::DecodeResponse* response) override;
-  grpc::Status DecodeSequences(
-      grpc::ServerContext* context,
-      grpc::ServerReaderWriter<tokenizer::v1::DecodeSequencesResponse,
-                               tokenizer::v1::DecodeSequencesRequest>* stream) override;
+  grpc::ServerBidiReactor<tokenizer::v1::DecodeSequencesRequest,
+                          tokenizer::v1::DecodeSequencesResponse>*
+  DecodeSequences(grpc::CallbackServerContext* context) override;
   grpc::Status RenderChat(grpc::ServerContext* context,
                           const tokenizer::v1::RenderChatRequest* request,
                           tokenizer::v1::RenderChatResponse* response) override;
