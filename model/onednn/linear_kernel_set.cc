@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/rounding.h"
 #include "model/base/status_macros.h"
 #include "model/onednn/bf16_kernel.h"
 #include "model/onednn/effective_isa.h"
@@ -30,10 +31,6 @@ constexpr int64_t kChunkBytes = int64_t{256} << 10;
 // A PanelKernel reads a chunk once for every few rows: from the first-level cache, of which this is
 // more than half.
 constexpr int64_t kPanelKernelChunkBytes = int64_t{32} << 10;
-
-int64_t RoundUp(int64_t value, int64_t granule) {
-  return (value + granule - 1) / granule * granule;
-}
 
 static_assert(Bf16Product::kPanel == kLinearPanel && Bf16Product::kMaxM == kLinearRowBlock &&
               kBf16ScratchBytes <= LinearScratch::kScratchpadBytes);
@@ -144,9 +141,8 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernelSet::Create(
 
 absl::Status LinearKernelSet::AddChunks(int64_t max_chunk, bool use_onednn) {
   const int64_t k = layout_.padded_in_features();
-  const int64_t num_chunks = (k + max_chunk - 1) / max_chunk;
-  const int64_t chunk =
-      RoundUp((k + num_chunks - 1) / num_chunks, PanelLayout::KGranule(layout_.precision()));
+  const int64_t num_chunks = CeilDiv(k, max_chunk);
+  const int64_t chunk = RoundUp(CeilDiv(k, num_chunks), PanelLayout::KGranule(layout_.precision()));
   for (int64_t begin = 0; begin < k; begin += chunk) {
     const int64_t size = std::min(chunk, k - begin);
     if (use_onednn)

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "model/base/check.h"
+#include "model/base/rounding.h"
 #include "model/base/status_macros.h"
 #include "model/onednn/linear_kernel_set.h"
 #include "model/onednn/panel_layout.h"
@@ -33,8 +34,6 @@ constexpr int64_t kMinTaskBytes = int64_t{64} << 10;
 // Rows of a task when there are too few panels to go round; a multiple of kLinearRowBlock, at most
 // kLinearTaskRows.
 constexpr int64_t kFewPanelsTaskRows = 128;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t NumPanels(int64_t out_features) { return CeilDiv(out_features, kLinearPanel); }
 

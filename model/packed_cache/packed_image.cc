@@ -28,6 +28,7 @@
 #include "absl/types/span.h"
 #include "model/base/checksum.h"
 #include "model/base/digest.h"
+#include "model/base/rounding.h"
 #include "model/base/status_macros.h"
 #include "model/packed_cache/file_mapping.h"
 #include "model/packed_cache/file_replacement.h"
@@ -54,11 +55,7 @@ struct Prefix {
   int64_t chunk_bytes;
 };
 
-int64_t RoundUp(int64_t value, int64_t granule) {
-  return (value + granule - 1) / granule * granule;
-}
-
-int64_t ChunkCount(int64_t image_bytes) { return RoundUp(image_bytes, kChunkBytes) / kChunkBytes; }
+int64_t ChunkCount(int64_t image_bytes) { return CeilDiv(image_bytes, kChunkBytes); }
 
 int64_t HeaderBytes(int64_t key_bytes, int64_t image_bytes) {
   return static_cast<int64_t>(sizeof(Prefix)) + key_bytes +

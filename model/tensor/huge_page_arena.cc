@@ -14,16 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/rounding.h"
 
 namespace phyllo {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kRegionSize = int64_t{64} << 20;
-
-int64_t RoundUp(int64_t value, int64_t granule) {
-  return (value + granule - 1) / granule * granule;
-}
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "model/base/rounding.h"
 #include "model/config/decoder_description.h"
 #include "model/config/families/decoder_reader.h"
 #include "model/config/families/families.h"
@@ -65,8 +66,6 @@ constexpr WeightName kSecondNames[] = {
 
 constinit const WeightNames kSecondWeightNames = {.base = &kLlamaWeightNames,
                                                   .names = kSecondNames};
-
-int64_t RoundUp(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
 
 // What the generations make of hidden_size for an intermediate_size that the file does not give.
 // The first rounds it up to its own multiple_of.
