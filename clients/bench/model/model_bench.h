@@ -39,8 +39,9 @@ struct ModelBenchRun {
 };
 
 // Loads the model and runs the tests one by one, each once before it counts. Token ids are random
-// by a fixed seed, and the argmax is not taken. Errors: those of reading the folder and of
-// Transformer::Load; INVALID_ARGUMENT if a sequence is longer than the model's positions.
+// by a fixed seed; of the logits the largest is kept, as for greedy answers. Errors: those of
+// reading the folder and of Transformer::Load; INVALID_ARGUMENT if a sequence is longer than the
+// model's positions.
 absl::StatusOr<ModelBenchResult> RunModelBench(const ModelBenchOptions& options,
                                                const ModelBenchRun& run);
 

@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<ModelSteps>> ModelSteps::Load(const ModelStepsOpt
   if (options.bound) PHYLLO_RETURN_IF_ERROR(steps->LoadBound(precision, options.max_rows));
   const DecoderDescription& description = steps->transformer_->description();
   steps->hidden_states_.resize(options.max_rows * description.hidden_size);
-  steps->logits_.resize(options.max_batch * description.vocab_size);
+  steps->largest_.resize(options.max_batch);
   return steps;
 }
 
@@ -86,7 +86,6 @@ absl::StatusOr<double> ModelSteps::TimeStep(absl::Span<SequencePages> sequences,
   std::vector<int64_t> last_rows;
   const MatrixView<float> hidden_states = {
       .data = hidden_states_.data(), .rows = batch * rows, .cols = d, .stride = d};
-  const MatrixView<float> logits = {.data = logits_.data(), .rows = batch, .cols = v, .stride = v};
   const Clock::time_point begin = Clock::now();
   for (int64_t i = 0; i < batch; ++i) {
     for (int32_t& id : ids) id = static_cast<int32_t>(random() % v);
@@ -101,7 +100,8 @@ absl::StatusOr<double> ModelSteps::TimeStep(absl::Span<SequencePages> sequences,
     last_rows.push_back((i + 1) * rows - 1);
   }
   PHYLLO_RETURN_IF_ERROR(transformer_->Forward(slices, hidden_states));
-  PHYLLO_RETURN_IF_ERROR(transformer_->ComputeLogits(last_rows, hidden_states, logits));
+  PHYLLO_RETURN_IF_ERROR(transformer_->ComputeLogits(
+      last_rows, hidden_states, absl::MakeSpan(largest_).first(batch), /*logits=*/{}));
   return SecondsSince(begin);
 }
 

@@ -13,6 +13,7 @@
 #include "model/embedding/embedding_table.h"
 #include "model/kv_cache/sequence_pages.h"
 #include "model/parallel/thread_pool.h"
+#include "model/sampling/logits_row.h"
 #include "model/transformer/matmul_bound/matmul_bound.h"
 #include "model/transformer/transformer.h"
 
@@ -40,8 +41,8 @@ class ModelSteps {
   SequencePages NewSequence();
 
   // Seconds of one step: `rows` random tokens of each sequence, from `first_position` on, embedded,
-  // computed, and the logits of each sequence's last. Earlier steps must have computed the
-  // positions before.
+  // computed, and the largest logit of each sequence's last, as a server's step of greedy sequences
+  // does. Earlier steps must have computed the positions before.
   absl::StatusOr<double> TimeStep(absl::Span<SequencePages> sequences, int64_t rows,
                                   int64_t first_position);
   // Seconds of the matrix products of such a step. Requires that the bound was asked for.
@@ -63,8 +64,8 @@ class ModelSteps {
   std::unique_ptr<MatmulBound> bound_;  // null if not asked for
   std::string precision_;
   double load_seconds_ = 0;
-  std::vector<float> hidden_states_;  // [max_rows, d]
-  std::vector<float> logits_;         // [max_batch, v]
+  std::vector<float> hidden_states_;   // [max_rows, d]
+  std::vector<LargestLogit> largest_;  // [max_batch]
 };
 
 }  // namespace phyllo
