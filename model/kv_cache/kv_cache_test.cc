@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<KvCache>> CreateOneGroup(const KvLayout& layout, 
 TEST(KvCacheTest, StatesItsBytesPerToken) {
   KvLayout layout = kLayout;
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto bf16_cache, CreateOneGroup(layout, 7, 4));
-  EXPECT_EQ(bf16_cache->bytes_per_token(), 7 * 2 * 3 * 5 * 2);
+  EXPECT_EQ(bf16_cache->bytes_per_token(), 7 * 2 * 3 * 6 * 2);  // an odd head_dim is made even
   layout.precision = Precision::kF32;
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto f32_cache, CreateOneGroup(layout, 7, 4));
   EXPECT_EQ(f32_cache->bytes_per_token(), 7 * 2 * 3 * 5 * 4);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "model/base/check.h"
+#include "model/base/rounding.h"
 #include "model/base/status_macros.h"
 #include "model/ops/linear_input_rows.h"
 #include "model/ops/simd_kernel_table.h"
@@ -24,10 +25,9 @@ namespace {
 
 constexpr int64_t kMaxRows = AttentionTile::kMaxRows;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t RoundUp(int64_t value, int64_t granule) { return CeilDiv(value, granule) * granule; }
-
-// One slot of one kv head in a page of T. Element e of its key lies at key[e * page_size].
+// One slot of one kv head in a page of T. Element e of its key lies at key[e * page_size], of its
+// value at value[e]; in bf16 elements 2 i and 2 i + 1 of its key lie at key[2 i * page_size] and
+// behind it, element e of its value at value[2 e].
 template <typename T>
 struct Slot {
   T* key;
@@ -39,28 +39,37 @@ struct Slot {
 template <typename T>
 Slot<T> SlotAt(const KvLayer& layer, const SequenceSlice& slice, int64_t position,
                int64_t kv_head) {
+  constexpr int64_t kPair = sizeof(T) == 2 ? 2 : 1;
   const KvLayout& layout = layer.layout;
-  const int64_t hd = layout.head_dim;
   std::byte* const page =
       layer.Page(slice.page_table[static_cast<size_t>(position / layout.page_size)]);
+  std::byte* const head = page + kv_head * (layout.key_bytes() / layout.num_key_value_heads);
   const int64_t slot = position % layout.page_size;
   float* const scales =
       reinterpret_cast<float*>(page + 2 * layout.key_bytes()) + kv_head * layout.page_size + slot;
-  return {
-      reinterpret_cast<T*>(page) + kv_head * hd * layout.page_size + slot,
-      reinterpret_cast<T*>(page + layout.key_bytes()) + (kv_head * layout.page_size + slot) * hd,
-      scales, scales + layout.num_key_value_heads * layout.page_size};
+  return {reinterpret_cast<T*>(head) + kPair * slot,
+          reinterpret_cast<T*>(head + layout.key_bytes()) + slot / kPair * kPair * layout.head_dim +
+              slot % kPair,
+          scales, scales + layout.num_key_value_heads * layout.page_size};
 }
 
-// Writes one key and value [hd]. T is float or uint16_t (bf16).
-template <typename T>
+// Writes one key and value [hd].
+void WriteSlot(const SimdKernelTable& /*table*/, const KvLayout& layout, const float* key,
+               const float* value, Slot<float> slot) {
+  for (int64_t e = 0; e < layout.head_dim; ++e) slot.key[e * layout.page_size] = key[e];
+  std::copy_n(value, layout.head_dim, slot.value);
+}
+
 void WriteSlot(const SimdKernelTable& table, const KvLayout& layout, const float* key,
-               const float* value, Slot<T> slot) {
-  const auto round = table.round[PrecisionIndex(layout.precision)];
-  T elements[KvLayout::kMaxHeadDim];
+               const float* value, Slot<uint16_t> slot) {
+  const auto round = table.round[PrecisionIndex(Precision::kBf16)];
+  uint16_t elements[KvLayout::kMaxHeadDim + 1];
   round(key, layout.head_dim, elements);
-  for (int64_t e = 0; e < layout.head_dim; ++e) slot.key[e * layout.page_size] = elements[e];
-  round(value, layout.head_dim, slot.value);
+  elements[layout.head_dim] = 0;  // the other half of an odd last element's pair
+  for (int64_t e = 0; e < layout.head_dim; e += 2)
+    std::memcpy(slot.key + e * layout.page_size, elements + e, 2 * sizeof(uint16_t));
+  round(value, layout.head_dim, elements);
+  for (int64_t e = 0; e < layout.head_dim; ++e) slot.value[2 * e] = elements[e];
 }
 
 void WriteSlot(const SimdKernelTable& table, const KvLayout& layout, const float* key,
@@ -140,10 +149,10 @@ void WriteOut(const Job& job, int64_t row, int64_t head, const float* x) {
 void RunTask(const Job& job, const Task& task, float* scratch) {
   const KvLayout& layout = job.layer.layout;
   const int64_t hd = layout.head_dim;
-  const int64_t out_stride = RoundUp(hd, 16);
+  const int64_t stride = RoundUp(hd, 16);
   const int64_t group = job.group();
   float* const q = scratch;
-  float* const out = q + kMaxRows * out_stride;
+  float* const out = q + kMaxRows * stride;
   AttentionTile tile;
   tile.rows = task.count;
   tile.head_dim = hd;
@@ -157,7 +166,7 @@ void RunTask(const Job& job, const Task& task, float* scratch) {
   tile.page_stride = job.layer.page_stride;
   tile.q = q;
   tile.out = out;
-  tile.scores = out + kMaxRows * out_stride;
+  tile.scores = out + kMaxRows * stride;
   tile.soft_cap = job.spec.soft_cap;
   for (int64_t r = 0; r < task.count; ++r) {
     const int64_t token = (task.first + r) / group;
@@ -165,14 +174,15 @@ void RunTask(const Job& job, const Task& task, float* scratch) {
     tile.end[r] = task.slice.first_position + token + 1;
     tile.begin[r] =
         std::max<int64_t>(0, tile.end[r] - job.spec.sliding_window.value_or(tile.end[r]));
-    job.table.scale(job.q.Row(task.slice.row_begin + token) + head * hd, job.spec.scale, hd,
-                    q + r * hd);
+    float* const row = q + r * stride;
+    job.table.scale(job.q.Row(task.slice.row_begin + token) + head * hd, job.spec.scale, hd, row);
+    std::fill(row + hd, row + stride, 0.0f);
   }
   job.table.attend_tile[PrecisionIndex(layout.precision)](tile);
   for (int64_t r = 0; r < task.count; ++r) {
     const int64_t row = task.slice.row_begin + (task.first + r) / group;
     const int64_t head = task.kv_head * group + (task.first + r) % group;
-    WriteOut(job, row, head, out + r * out_stride);
+    WriteOut(job, row, head, out + r * stride);
   }
 }
 

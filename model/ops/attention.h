@@ -17,8 +17,12 @@
 namespace phyllo {
 
 // How keys and values of one layer lie in one page of page_size tokens:
-//   K [kv, hd, page_size], then V [kv, page_size, hd], both in `precision`.
-// K is transposed so that a score is one sequential sum over hd while the vector lanes are keys.
+//   f32, int8   K [kv, hd, page_size], then V [kv, page_size, hd]
+//   bf16        K [kv, hd / 2, page_size, 2], then V [kv, page_size / 2, hd, 2]
+// K is transposed so that a score is one sequential sum over hd while the vector lanes are keys. In
+// bf16 two elements of a key, and those of two tokens in a column of V, lie side by side, as dot
+// products of pairs want them; there is an element of K beyond an odd hd, a zero, and unused space
+// behind each head of V.
 // kInt8: both are signed bytes, x as round(x * (1 / scale)), scale = (largest |x| of the token's
 // key or value in the head) / 127, rows of zeros and of values that are not finite as in
 // LinearInput; behind V lie the scales of K and then those of V, each f32 [kv, page_size].
@@ -34,7 +38,8 @@ struct KvLayout {
   // Bytes of K (as many of V), of the scales of K (as many of V) and of all in one page of one
   // layer.
   int64_t key_bytes() const {
-    return num_key_value_heads * head_dim * page_size * BytesPerElement(precision);
+    const int64_t columns = precision == Precision::kBf16 ? head_dim + head_dim % 2 : head_dim;
+    return num_key_value_heads * columns * page_size * BytesPerElement(precision);
   }
   int64_t scale_bytes() const {
     return precision == Precision::kInt8 ? num_key_value_heads * page_size * 4 : 0;

@@ -68,8 +68,12 @@ class Sequence {
         stored_k_(AsStored(k_, shape)),
         stored_v_(AsStored(v_, shape)) {}
 
-  // softmax(cap(scale q k)) v in double for query row `position`, head `head`: [hd].
-  std::vector<double> Reference(int64_t position, int64_t head, float scale) const {
+  struct Result {
+    std::vector<double> out;      // softmax(cap(scale q k)) v, [hd]
+    std::vector<double> largest;  // softmax(cap(scale q k)) |v|, [hd]
+  };
+  // In double for query row `position`, head `head`; of scale q rounded to bf16 if `round_q`.
+  Result Reference(int64_t position, int64_t head, float scale, bool round_q) const {
     const int64_t kv_head = head / (shape_.h / shape_.kv);
     const int64_t first =
         std::max<int64_t>(0, position + 1 - shape_.sliding_window.value_or(position + 1));
@@ -77,24 +81,27 @@ class Sequence {
     for (int64_t t = first; t <= position; ++t) {
       double score = 0;
       for (int64_t e = 0; e < shape_.hd; ++e) {
-        score += static_cast<double>(
-                     q_[static_cast<size_t>((position * shape_.h + head) * shape_.hd + e)]) *
+        const float q =
+            scale * q_[static_cast<size_t>((position * shape_.h + head) * shape_.hd + e)];
+        score += static_cast<double>(round_q ? Bf16ToFloat(FloatToBf16(q)) : q) *
                  Stored(stored_k_, t, kv_head, e);
       }
-      score *= scale;
       if (shape_.soft_cap > 0) score = shape_.soft_cap * std::tanh(score / shape_.soft_cap);
       scores.push_back(score);
     }
     const double max = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
     for (double& score : scores) sum += score = std::exp(score - max);
-    std::vector<double> out(static_cast<size_t>(shape_.hd), 0.0);
+    Result result = {std::vector<double>(shape_.hd), std::vector<double>(shape_.hd)};
     for (int64_t t = first; t <= position; ++t) {
-      for (int64_t e = 0; e < shape_.hd; ++e)
-        out[static_cast<size_t>(e)] +=
-            scores[static_cast<size_t>(t - first)] / sum * Stored(stored_v_, t, kv_head, e);
+      const double weight = scores[static_cast<size_t>(t - first)] / sum;
+      for (int64_t e = 0; e < shape_.hd; ++e) {
+        const double value = Stored(stored_v_, t, kv_head, e);
+        result.out[static_cast<size_t>(e)] += weight * value;
+        result.largest[static_cast<size_t>(e)] += weight * std::abs(value);
+      }
     }
-    return out;
+    return result;
   }
 
   int64_t n() const { return n_; }
@@ -197,10 +204,13 @@ const Shape kShapes[] = {
     {36, 1, 48, 48, Precision::kF32},
     {8, 4, 128, 32, Precision::kBf16},
     {2, 1, 7, 32, Precision::kF32},
+    {2, 1, 7, 32, Precision::kBf16},
     // Windows of one key, less than a page, a page exactly, more than one, and more than there are.
     {3, 3, 20, 16, Precision::kF32, 1},
     {4, 2, 64, 64, Precision::kF32, 5},
     {14, 2, 64, 16, Precision::kBf16, 16},
+    {3, 3, 7, 32, Precision::kBf16, 5},
+    {6, 1, 24, 16, Precision::kBf16, 43, 2.0f},
     {6, 1, 24, 16, Precision::kF32, 43, 2.0f},
     {2, 1, 7, 32, Precision::kF32, 1000},
     {4, 2, 64, 64, Precision::kBf16, std::nullopt, 1.5f},
@@ -218,31 +228,38 @@ class AttentionTest : public ::testing::TestWithParam<Shape> {};
 TEST_P(AttentionTest, MatchesTheDoubleReference) {
   const Shape& shape = GetParam();
   Sequence sequence(shape, 150, 1);
-  Runner runner(shape);
-  const std::string bytes = runner.InChunks(sequence, 150);
-  const auto* const rows = reinterpret_cast<const float*>(bytes.data());
-  const int64_t stride = LinearInputStride(shape.h * shape.hd, Precision::kF32);
-  for (int64_t i = 0; i < sequence.n(); ++i) {
-    for (int64_t head = 0; head < shape.h; ++head) {
-      const std::vector<double> expected = sequence.Reference(i, head, runner.Scale());
-      for (int64_t e = 0; e < shape.hd; ++e) {
-        // Scores up to about 5 carry an error of some 1e-6, which the exponential turns into a
-        // relative one; values are of order 1.
-        ASSERT_NEAR(rows[i * stride + head * shape.hd + e], expected[static_cast<size_t>(e)], 5e-6)
-            << i << ", " << head << ", " << e;
+  for (const SimdLevel level : SupportedSimdLevels()) {
+    Runner runner(shape, SimdKernels(level));
+    const bool rounds = level == SimdLevel::kX86V4Bf16 && shape.precision == Precision::kBf16;
+    const std::string bytes = runner.InChunks(sequence, 150);
+    const auto* const rows = reinterpret_cast<const float*>(bytes.data());
+    const int64_t stride = LinearInputStride(shape.h * shape.hd, Precision::kF32);
+    for (int64_t i = 0; i < sequence.n(); ++i) {
+      for (int64_t head = 0; head < shape.h; ++head) {
+        const Sequence::Result want = sequence.Reference(i, head, runner.Scale(), rounds);
+        for (int64_t e = 0; e < shape.hd; ++e) {
+          // Scores up to about 5 carry an error of some 1e-6, which the exponential turns into a
+          // relative one; values are of order 1. A weight in bf16 is wrong by up to 2^-8.
+          const double tolerance = 5e-6 + (rounds ? 0x1p-8 * want.largest[e] : 0.0);
+          ASSERT_NEAR(rows[i * stride + head * shape.hd + e], want.out[e], tolerance)
+              << i << ", " << head << ", " << e;
+        }
       }
+      for (int64_t j = shape.h * shape.hd; j < stride; ++j)
+        ASSERT_EQ(rows[i * stride + j], 0.0f) << "padding";
     }
-    for (int64_t j = shape.h * shape.hd; j < stride; ++j)
-      ASSERT_EQ(rows[i * stride + j], 0.0f) << "padding";
   }
 }
 
 TEST_P(AttentionTest, GivesTheSameBitsInAnyChunks) {
   const Shape& shape = GetParam();
   Sequence sequence(shape, 150, 2);
-  const std::string whole = Runner(shape).InChunks(sequence, 150);
-  for (int64_t chunk : {1, 7, 64})
-    EXPECT_EQ(Runner(shape).InChunks(sequence, chunk), whole) << "chunks of " << chunk;
+  for (const SimdLevel level : SupportedSimdLevels()) {
+    const SimdKernels kernels(level);
+    const std::string whole = Runner(shape, kernels).InChunks(sequence, 150);
+    for (int64_t chunk : {1, 7, 64})
+      EXPECT_EQ(Runner(shape, kernels).InChunks(sequence, chunk), whole) << "chunks of " << chunk;
+  }
 }
 
 TEST_P(AttentionTest, GivesTheSameBitsWithAnyPages) {
@@ -265,8 +282,8 @@ TEST_P(AttentionTest, GivesTheSameBitsWithAnyThreads) {
   EXPECT_EQ(Runner(shape, SimdKernels::ForThisCpu(), 5).InChunks(sequence, 5), want);
 }
 
-TEST_P(AttentionTest, GivesTheSameBitsWithBothInstructionSets) {
-  if (DetectSimdLevel() != SimdLevel::kX86V4) GTEST_SKIP() << "this CPU has no AVX-512";
+TEST_P(AttentionTest, GivesTheSameBitsWithAvx2AndAvx512) {
+  if (SupportedSimdLevels().size() < 2) GTEST_SKIP() << "this CPU has no AVX-512";
   const Shape& shape = GetParam();
   Sequence sequence(shape, 150, 6);
   EXPECT_EQ(Runner(shape, SimdKernels(SimdLevel::kX86V3)).InChunks(sequence, 64),

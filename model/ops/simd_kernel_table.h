@@ -26,15 +26,15 @@ struct AttentionTile {
   int64_t end[kMaxRows] = {};
   float soft_cap = 0.0f;  // scores become soft_cap * tanh(score / soft_cap); 0 = as they are
   const int32_t* page_table = nullptr;
-  const std::byte* keys = nullptr;    // of this head in page 0: [hd, page_size]
-  const std::byte* values = nullptr;  // of this head in page 0: [page_size, hd]
+  const std::byte* keys = nullptr;    // of this head in page 0, as KvLayout says
+  const std::byte* values = nullptr;  // likewise
   // Of keys and values in bytes: of this head in page 0, f32 [page_size].
   const std::byte* key_scales = nullptr;
   const std::byte* value_scales = nullptr;
-  int64_t page_stride = 0;   // bytes
-  const float* q = nullptr;  // [rows, hd], times the scale
-  float* scores = nullptr;   // [rows, page_size], scratch
-  float* out = nullptr;      // [rows, hd rounded up to 16]: the result
+  int64_t page_stride = 0;  // bytes
+  float* q = nullptr;       // [rows, hd rounded up to 16], times the scale, then 0; overwritten
+  float* scores = nullptr;  // [rows, page_size], scratch
+  float* out = nullptr;     // [rows, hd rounded up to 16]: the result
 };
 
 struct SimdKernelTable {
@@ -83,6 +83,10 @@ void AttendTileBf16(const AttentionTile& tile);
 void AttendTileInt8(const AttentionTile& tile);
 extern const SimdKernelTable kTable;
 }  // namespace simd_v4
+// As simd_v4, where nothing else stands here.
+namespace simd_v4_bf16 {
+void AttendTileBf16(const AttentionTile& tile);
+}  // namespace simd_v4_bf16
 
 }  // namespace phyllo
 

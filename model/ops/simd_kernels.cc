@@ -5,16 +5,39 @@
 
 namespace phyllo {
 
+namespace {
+
+// Points to constant data.
+const SimdKernelTable* TableOf(SimdLevel level) {
+  static const SimdKernelTable v4_bf16 = [] {
+    SimdKernelTable table = simd_v4::kTable;
+    table.attend_tile[1] = simd_v4_bf16::AttendTileBf16;
+    return table;
+  }();
+  switch (level) {
+    case SimdLevel::kX86V3:
+      return &simd_v3::kTable;
+    case SimdLevel::kX86V4:
+      return &simd_v4::kTable;
+    case SimdLevel::kX86V4Bf16:
+      break;
+  }
+  return &v4_bf16;
+}
+
+}  // namespace
+
 SimdLevel DetectSimdLevel() {
   const bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");
   // A name that is none fails the load of the linear layers.
-  const bool allows_v4 = MaxIsaOfEnvironment().value_or(MaxIsa::kAll) >= MaxIsa::kAvx512Core;
-  return has_v4 && allows_v4 ? SimdLevel::kX86V4 : SimdLevel::kX86V3;
+  const MaxIsa max_isa = MaxIsaOfEnvironment().value_or(MaxIsa::kAll);
+  if (!has_v4 || max_isa < MaxIsa::kAvx512Core) return SimdLevel::kX86V3;
+  const bool has_bf16 = __builtin_cpu_supports("avx512bf16");
+  return has_bf16 && max_isa >= MaxIsa::kAvx512CoreBf16 ? SimdLevel::kX86V4Bf16 : SimdLevel::kX86V4;
 }
 
-SimdKernels::SimdKernels(SimdLevel level)
-    : level_(level), table_(level == SimdLevel::kX86V4 ? &simd_v4::kTable : &simd_v3::kTable) {}
+SimdKernels::SimdKernels(SimdLevel level) : level_(level), table_(TableOf(level)) {}
 
 }  // namespace phyllo

@@ -3,12 +3,13 @@
 
 namespace phyllo {
 
-// Instruction sets the kernels of model/ops are compiled for. Both give the same bits: the same
-// 16-lane accumulators, the same reduction trees, the same fused multiply-adds, only in narrower or
-// wider registers.
+// Instruction sets the kernels of model/ops are compiled for. The first two give the same bits: the
+// same 16-lane accumulators, the same reduction trees, the same fused multiply-adds, only in
+// narrower or wider registers. The third differs from them in attention over pages of bf16.
 enum class SimdLevel {
-  kX86V3,  // AVX2 + FMA, the baseline of the build
-  kX86V4,  // AVX-512 F, BW, CD, DQ, VL
+  kX86V3,      // AVX2 + FMA, the baseline of the build
+  kX86V4,      // AVX-512 F, BW, CD, DQ, VL
+  kX86V4Bf16,  // and AVX-512 BF16
 };
 
 // The widest level this CPU runs and PHYLLO_MAX_ISA (model/base/max_isa.h) allows.

@@ -11,19 +11,15 @@
 
 #include <cstdint>
 
-#define PHYLLO_SIMD_NAMESPACE simd_v3
-
 namespace phyllo {
-namespace simd_v3 {
+namespace PHYLLO_SIMD_NAMESPACE {
 
 struct Vec {
   __m256 lo, hi;  // lanes 0 to 7, 8 to 15
 };
-
 // Rows and, for so many, vectors of a register tile: 16 registers, many sums at once.
 inline constexpr int kRowBlock = 6;
 inline constexpr int ColumnBlock(int rows) { return rows > 2 ? 1 : 4 / rows; }
-
 // Asks for the cache line at p.
 inline void Fetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 inline Vec Zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
@@ -127,9 +123,6 @@ inline float ReduceMax(Vec a) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-inline __m256 WidenBf16(__m128i bits) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
-}
 // Rounds to nearest even; the result lies in the lower half of each 32-bit lane. A NaN becomes the
 // quiet NaN of its sign and upper bits.
 inline __m256i NarrowToBf16(__m256 a) {
@@ -141,25 +134,33 @@ inline __m256i NarrowToBf16(__m256 a) {
   return _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)));
 }
 
-// The same for bfloat16 in memory: widened exactly, rounded to nearest even.
-inline Vec Load(const uint16_t* p) {
-  return {WidenBf16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
-          WidenBf16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
-}
+// bfloat16 in memory, rounded to nearest even.
 inline void Store(uint16_t* p, Vec a) {
-  const __m256i packed = _mm256_packus_epi32(NarrowToBf16(a.lo),
-                                             NarrowToBf16(a.hi));  // interleaves the 128-bit halves
+  // Interleaves the 128-bit halves.
+  const __m256i packed = _mm256_packus_epi32(NarrowToBf16(a.lo), NarrowToBf16(a.hi));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(packed, 0xd8));
-}
-inline Vec LoadPrefix(const uint16_t* p, int64_t count) {
-  uint16_t lanes[16] = {};
-  for (int64_t i = 0; i < count; ++i) lanes[i] = p[i];
-  return Load(lanes);
 }
 inline void StorePrefix(uint16_t* p, Vec a, int64_t count) {
   uint16_t lanes[16];
   Store(lanes, a);
   for (int64_t i = 0; i < count; ++i) p[i] = lanes[i];
+}
+template <int kPart>
+inline __m256 WidenOfPairs(__m256i pairs) {
+  if constexpr (kPart == 0) return _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+  return _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32(~0xffff)));
+}
+// The first (kPart 0) or second bfloat16 of sixteen pairs in memory, of `count` pairs, widened.
+template <int kPart>
+inline Vec LoadOfPairs(const uint16_t* p) {
+  return {WidenOfPairs<kPart>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
+          WidenOfPairs<kPart>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 16)))};
+}
+template <int kPart>
+inline Vec LoadPrefixOfPairs(const uint16_t* p, int64_t count) {
+  uint16_t pairs[32] = {};
+  for (int64_t i = 0; i < 2 * count; ++i) pairs[i] = p[i];
+  return LoadOfPairs<kPart>(pairs);
 }
 
 // Signed bytes in memory, widened exactly.
@@ -176,8 +177,8 @@ inline Vec LoadPrefix(const int8_t* p, int64_t count) {
 
 // To the nearest integers, ties to even, limited to signed bytes; -128 for a NaN.
 inline __m128i NarrowToBytes(Vec a) {
-  const __m256i packed = _mm256_packs_epi32(
-      _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi));  // interleaves the 128-bit halves
+  // Interleaves the 128-bit halves.
+  const __m256i packed = _mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi));
   const __m256i words = _mm256_permute4x64_epi64(packed, 0xd8);
   return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 }
@@ -193,7 +194,7 @@ inline void StorePrefix(uint8_t* p, Vec a, int64_t count) {
   for (int64_t i = 0; i < count; ++i) p[i] = lanes[i];
 }
 
-}  // namespace simd_v3
+}  // namespace PHYLLO_SIMD_NAMESPACE
 }  // namespace phyllo
 
 #endif  // PHYLLO_MODEL_OPS_SIMD_VECTOR_V3_H_

@@ -9,10 +9,8 @@
 
 #include <cstdint>
 
-#define PHYLLO_SIMD_NAMESPACE simd_v4
-
 namespace phyllo {
-namespace simd_v4 {
+namespace PHYLLO_SIMD_NAMESPACE {
 
 struct Vec {
   __m512 v;
@@ -77,10 +75,6 @@ inline float ReduceMax(Vec a) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-inline Vec WidenBf16(__m256i bits) {
-  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
-}
-
 // To nearest even; a NaN becomes the quiet NaN of its sign and upper bits.
 inline __m256i NarrowToBf16(Vec a) {
   const __m512i bits = _mm512_castps_si512(a.v);
@@ -92,17 +86,25 @@ inline __m256i NarrowToBf16(Vec a) {
   return _mm512_cvtepi32_epi16(_mm512_mask_blend_epi32(nan, rounded, quiet));
 }
 
-inline Vec Load(const uint16_t* p) {
-  return WidenBf16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-}
 inline void Store(uint16_t* p, Vec a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), NarrowToBf16(a));
 }
-inline Vec LoadPrefix(const uint16_t* p, int64_t count) {
-  return WidenBf16(_mm256_maskz_loadu_epi16(PrefixMask(count), p));
-}
 inline void StorePrefix(uint16_t* p, Vec a, int64_t count) {
   _mm256_mask_storeu_epi16(p, PrefixMask(count), NarrowToBf16(a));
+}
+
+template <int kPart>
+inline Vec WidenOfPairs(__m512i pairs) {
+  if constexpr (kPart == 0) return {_mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16))};
+  return {_mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(~0xffff)))};
+}
+template <int kPart>
+inline Vec LoadOfPairs(const uint16_t* p) {
+  return WidenOfPairs<kPart>(_mm512_loadu_si512(p));
+}
+template <int kPart>
+inline Vec LoadPrefixOfPairs(const uint16_t* p, int64_t count) {
+  return WidenOfPairs<kPart>(_mm512_maskz_loadu_epi32(PrefixMask(count), p));
 }
 
 inline Vec Load(const int8_t* p) {
@@ -125,7 +127,7 @@ inline void StorePrefix(uint8_t* p, Vec a, int64_t count) {
   _mm_mask_storeu_epi8(p, PrefixMask(count), NarrowToOffsetBytes(a));
 }
 
-}  // namespace simd_v4
+}  // namespace PHYLLO_SIMD_NAMESPACE
 }  // namespace phyllo
 
 #endif  // PHYLLO_MODEL_OPS_SIMD_VECTOR_V4_H_

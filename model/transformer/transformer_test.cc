@@ -123,9 +123,10 @@ class ReferenceTest : public testing::TestWithParam<ToyModel> {
 
 // f32 sums of up to 36 terms over 2 layers: a few roundings of 6e-8 each.
 constexpr double kF32Tolerance = 1e-5;
-// Operands are rounded to 2^-9 on average, eight products deep. The worst element of so few units
+// Operands are rounded to 2^-9 on average, eight products deep and in attention's own two, whose
+// rounding of scores the exponential turns into a relative error. The worst element of so few units
 // is not bounded usefully.
-constexpr double kBf16Tolerance = 0.02;
+constexpr double kBf16Tolerance = 0.025;
 // Inputs and weights of int8 are rounded to 1/254 of the largest of their row, weights of int4 to
 // about 1/16 of it. Over two layers of random weights with 12 inputs each little averages out:
 // these bound what the toy models lose, real models lose far less.

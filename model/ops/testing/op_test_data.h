@@ -30,8 +30,10 @@ inline std::vector<double> Widen(const float* values, int64_t count) {
 
 // The instruction sets that this CPU runs.
 inline std::vector<SimdLevel> SupportedSimdLevels() {
-  if (DetectSimdLevel() == SimdLevel::kX86V4) return {SimdLevel::kX86V3, SimdLevel::kX86V4};
-  return {SimdLevel::kX86V3};
+  const SimdLevel widest = DetectSimdLevel();
+  if (widest == SimdLevel::kX86V3) return {SimdLevel::kX86V3};
+  if (widest == SimdLevel::kX86V4) return {SimdLevel::kX86V3, SimdLevel::kX86V4};
+  return {SimdLevel::kX86V3, SimdLevel::kX86V4, SimdLevel::kX86V4Bf16};
 }
 
 // Memory for the rows of a LinearInput, filled with NaN (kInt8: with bytes 255, scales of NaN).
