@@ -75,9 +75,9 @@ absl::StatusOr<std::shared_ptr<const LinearKernelSet>> LinearKernels::Get(int64_
 
 namespace {
 
-constexpr int64_t kTileBytes = kLinearTaskRows * LinearScratch::kTileRowBytes;
+constexpr int64_t kTilesBytes = 2 * LinearScratch::kTileBytes;
 constexpr int64_t kBytesPerWorker =
-    kTileBytes + LinearScratch::kScratchpadBytes + LinearScratch::kUnpackedBytes;
+    kTilesBytes + LinearScratch::kScratchpadBytes + LinearScratch::kUnpackedBytes;
 
 }  // namespace
 
@@ -92,11 +92,11 @@ absl::StatusOr<LinearScratch> LinearScratch::Create(int num_workers, HugePageAre
 std::byte* LinearScratch::Tile(int worker) const { return memory_ + worker * kBytesPerWorker; }
 
 void* LinearScratch::Scratchpad(int worker) const {
-  return memory_ + worker * kBytesPerWorker + kTileBytes;
+  return memory_ + worker * kBytesPerWorker + kTilesBytes;
 }
 
 std::byte* LinearScratch::Unpacked(int worker) const {
-  return memory_ + worker * kBytesPerWorker + kTileBytes + kScratchpadBytes;
+  return memory_ + worker * kBytesPerWorker + kTilesBytes + kScratchpadBytes;
 }
 
 }  // namespace phyllo

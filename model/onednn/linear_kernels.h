@@ -56,8 +56,8 @@ class LinearKernels {
   std::map<std::pair<int64_t, Precision>, std::shared_ptr<const LinearKernelSet>> sets_;
 };
 
-// What Forward needs beside its operands: for each worker a tile of y, the scratchpad of a kernel
-// and room for unpacked weights.
+// What Forward needs beside its operands: for each worker two tiles of y, the scratchpad of a
+// kernel and room for unpacked weights.
 // Thread-compatible; one Forward at a time.
 class LinearScratch {
  public:
@@ -67,9 +67,11 @@ class LinearScratch {
 
   int num_workers() const { return num_workers_; }
 
-  // Worker's own tile, [kLinearTaskRows, kLinearPanel] f32 or int32.
+  // Worker's own tiles, [kLinearTaskRows, kLinearPanel] f32 or int32 each.
   std::byte* Tile(int worker) const;
+  std::byte* SecondTile(int worker) const { return Tile(worker) + kTileBytes; }
   static constexpr int64_t kTileRowBytes = kLinearPanel * 4;
+  static constexpr int64_t kTileBytes = kLinearTaskRows * kTileRowBytes;
   // Worker's own kScratchpadBytes.
   void* Scratchpad(int worker) const;
   static constexpr int64_t kScratchpadBytes = 256 << 10;

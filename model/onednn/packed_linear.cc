@@ -111,14 +111,14 @@ void PackedLinear::ForwardAll(absl::Span<LinearProduct> products, ThreadPool& po
   for (LinearProduct& product : products) {
     product.linear->CheckShapes(product.x, product.y);
     product.first_task = task_count;
-    task_count += product.linear->CutIntoTasks(product.x.rows, pool.num_threads()).count;
+    task_count += product.linear->CutWhole(product.x.rows, pool.num_threads()).count;
   }
   pool.ParallelFor(task_count, [&](int64_t task, int worker) {
     // The last product that begins at or before the task; those without rows have no tasks.
     const LinearProduct& product = *std::prev(
         std::upper_bound(products.begin(), products.end(), task,
                          [](int64_t t, const LinearProduct& p) { return t < p.first_task; }));
-    const Tasks tasks = product.linear->CutIntoTasks(product.x.rows, pool.num_threads());
+    const Tasks tasks = product.linear->CutWhole(product.x.rows, pool.num_threads());
     product.linear->RunTask(tasks, task - product.first_task, product.x, product.y, /*add=*/false,
                             scratch, worker);
   });
@@ -128,7 +128,7 @@ void PackedLinear::ForwardTiles(const LinearInput& x, TileVisitor visit, ThreadP
                                 LinearScratch& scratch) const {
   CheckInput(x);
   PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
-  const Tasks tasks = CutIntoTasks(x.rows, pool.num_threads());
+  const Tasks tasks = CutWhole(x.rows, pool.num_threads());
   pool.ParallelFor(tasks.count, [&](int64_t task, int worker) {
     const auto take = [&](const LinearInput& rows, int64_t row, int64_t panel,
                           const std::byte* tile) {
@@ -139,6 +139,34 @@ void PackedLinear::ForwardTiles(const LinearInput& x, TileVisitor visit, ThreadP
         WriteTile(rows.SubRows(begin, count), panel, /*add=*/false,
                   tile + begin * LinearScratch::kTileRowBytes, y);
         visit(y, row + begin, panel * kLinearPanel, worker);
+      }
+    };
+    MultiplyTask(tasks, task, x, scratch, worker, take);
+  });
+}
+
+void PackedLinear::ForwardTilePairs(const LinearInput& x, TilePairVisitor visit, ThreadPool& pool,
+                                    LinearScratch& scratch) const {
+  CheckInput(x);
+  PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
+  PHYLLO_CHECK(out_features_ % (2 * kLinearPanel) == 0);
+  const int64_t half = NumPanels(out_features_) / 2;
+  const Tasks tasks = CutIntoTasks(half, x.rows, pool.num_threads());
+  pool.ParallelFor(tasks.count, [&](int64_t task, int worker) {
+    const auto take = [&](const LinearInput& rows, int64_t row, int64_t panel,
+                          const std::byte* tile) {
+      std::byte* const second_tile = scratch.SecondTile(worker);
+      MultiplyPanel(rows, panel + half, scratch, worker, second_tile);
+      alignas(64) float values[2][kLinearRowBlock * kLinearPanel];
+      for (int64_t begin = 0; begin < rows.rows; begin += kLinearRowBlock) {
+        const int64_t count = std::min(kLinearRowBlock, rows.rows - begin);
+        const int64_t offset = begin * LinearScratch::kTileRowBytes;
+        const MatrixView<float> first = {values[0], count, kLinearPanel, kLinearPanel};
+        const MatrixView<float> second = {values[1], count, kLinearPanel, kLinearPanel};
+        const LinearInput block = rows.SubRows(begin, count);
+        WriteTile(block, panel, /*add=*/false, tile + offset, first);
+        WriteTile(block, panel + half, /*add=*/false, second_tile + offset, second);
+        visit(first, second, row + begin, panel * kLinearPanel, worker);
       }
     };
     MultiplyTask(tasks, task, x, scratch, worker, take);
@@ -163,30 +191,35 @@ int64_t PackedLinear::PanelColumns(int64_t panel) const {
   return std::min(kLinearPanel, out_features_ - panel * kLinearPanel);
 }
 
-PackedLinear::Tasks PackedLinear::CutIntoTasks(int64_t rows, int num_threads) const {
+PackedLinear::Tasks PackedLinear::CutIntoTasks(int64_t panels, int64_t rows,
+                                               int num_threads) const {
   // A task is a range of panels and a range of rows. Few rows: whole rows, and as many panels as
   // make a task worth claiming. Many rows: one panel, which stays in the second-level cache while
   // the rows pass by.
-  const int64_t num_panels = NumPanels(out_features_);
   const int64_t panels_per_task =
       rows <= kLinearRowBlock
           ? std::max<int64_t>(1, kMinTaskBytes / kernels_->layout().panel_bytes())
           : 1;
-  const int64_t panel_groups = CeilDiv(num_panels, panels_per_task);
+  const int64_t panel_groups = CeilDiv(panels, panels_per_task);
   const int64_t rows_per_task =
       panel_groups >= 8 * num_threads ? kLinearTaskRows : kFewPanelsTaskRows;
   const int64_t row_groups = CeilDiv(rows, rows_per_task);
-  return {.panels_per_task = panels_per_task,
+  return {.panels = panels,
+          .panels_per_task = panels_per_task,
           .rows_per_task = rows_per_task,
           .row_groups = row_groups,
           .count = panel_groups * row_groups};
+}
+
+PackedLinear::Tasks PackedLinear::CutWhole(int64_t rows, int num_threads) const {
+  return CutIntoTasks(NumPanels(out_features_), rows, num_threads);
 }
 
 void PackedLinear::Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool,
                        LinearScratch& scratch) const {
   CheckShapes(x, y);
   PHYLLO_CHECK(scratch.num_workers() >= pool.num_threads());
-  const Tasks tasks = CutIntoTasks(x.rows, pool.num_threads());
+  const Tasks tasks = CutWhole(x.rows, pool.num_threads());
   pool.ParallelFor(tasks.count, [&](int64_t task, int worker) {
     RunTask(tasks, task, x, y, add, scratch, worker);
   });
@@ -206,7 +239,7 @@ void PackedLinear::RunTask(const Tasks& tasks, int64_t task, const LinearInput& 
 void PackedLinear::MultiplyTask(const Tasks& tasks, int64_t task, const LinearInput& x,
                                 LinearScratch& scratch, int worker, TakeTile take) const {
   const int64_t panel_begin = task / tasks.row_groups * tasks.panels_per_task;
-  const int64_t panel_end = std::min(NumPanels(out_features_), panel_begin + tasks.panels_per_task);
+  const int64_t panel_end = std::min(tasks.panels, panel_begin + tasks.panels_per_task);
   const int64_t row_begin = task % tasks.row_groups * tasks.rows_per_task;
   const int64_t row_end = std::min(x.rows, row_begin + tasks.rows_per_task);
   // With one chunk a tile is used as soon as it is done, while it is in the first-level cache.
@@ -216,7 +249,7 @@ void PackedLinear::MultiplyTask(const Tasks& tasks, int64_t task, const LinearIn
   for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
     for (int64_t row = row_begin; row < row_end; row += step) {
       const LinearInput input = x.SubRows(row, std::min(step, row_end - row));
-      MultiplyPanel(input, panel, scratch, worker);
+      MultiplyPanel(input, panel, scratch, worker, scratch.Tile(worker));
       take(input, row, panel, scratch.Tile(worker));
     }
   }
@@ -224,9 +257,8 @@ void PackedLinear::MultiplyTask(const Tasks& tasks, int64_t task, const LinearIn
 }
 
 void PackedLinear::MultiplyPanel(const LinearInput& x, int64_t panel, LinearScratch& scratch,
-                                 int worker) const {
+                                 int worker, std::byte* tile) const {
   const std::byte* const panel_weights = weights_ + panel * kernels_->layout().panel_bytes();
-  std::byte* const tile = scratch.Tile(worker);
   if (x.rows <= kernels_->max_few_rows())
     return kernels_->RunFew(x.rows, x.data, panel_weights, tile);
   for (int64_t chunk = 0; chunk < kernels_->num_chunks(); ++chunk) {

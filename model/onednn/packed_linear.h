@@ -97,6 +97,14 @@ class PackedLinear {
   void ForwardTiles(const LinearInput& x, TileVisitor visit, ThreadPool& pool,
                     LinearScratch& scratch) const;
 
+  // ForwardTiles of the halves of y, columns [0, n / 2) and [n / 2, n), n = out_features(), side by
+  // side: `visit` gets each tile of the first with the one n / 2 columns behind it. Requires that n
+  // is a multiple of 2 * kLinearPanel.
+  using TilePairVisitor = absl::FunctionRef<void(MatrixView<float> first, MatrixView<float> second,
+                                                 int64_t row, int64_t column, int worker)>;
+  void ForwardTilePairs(const LinearInput& x, TilePairVisitor visit, ThreadPool& pool,
+                        LinearScratch& scratch) const;
+
   // Forward of every product, the same bits, with all their work shared out over the threads at
   // once: for many small products (the experts of a layer) of which none would keep all threads
   // busy. Requires of each what Forward requires, and that no y overlaps another. Allocates
@@ -115,8 +123,10 @@ class PackedLinear {
   PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels, std::byte* weights,
                absl::Span<float> bias);
 
-  // How a product is cut into tasks: ranges of panels times ranges of rows.
+  // How a product with the first `panels` panels is cut into tasks: ranges of panels times ranges
+  // of rows.
   struct Tasks {
+    int64_t panels;
     int64_t panels_per_task;
     int64_t rows_per_task;
     int64_t row_groups;
@@ -124,7 +134,9 @@ class PackedLinear {
   };
   void CheckInput(const LinearInput& x) const;
   void CheckShapes(const LinearInput& x, MatrixView<float> y) const;
-  Tasks CutIntoTasks(int64_t rows, int num_threads) const;
+  Tasks CutIntoTasks(int64_t panels, int64_t rows, int num_threads) const;
+  // The same with all panels.
+  Tasks CutWhole(int64_t rows, int num_threads) const;
 
   void Run(const LinearInput& x, MatrixView<float> y, bool add, ThreadPool& pool,
            LinearScratch& scratch) const;
@@ -137,9 +149,10 @@ class PackedLinear {
   void MultiplyTask(const Tasks& tasks, int64_t task, const LinearInput& x, LinearScratch& scratch,
                     int worker, TakeTile take) const;
   int64_t PanelColumns(int64_t panel) const;
-  // The worker's tile [x.rows, kLinearPanel] = x · (panel of W)ᵀ, for at most kLinearTaskRows rows;
-  // in int8 and int4 a sum of bytes in int32.
-  void MultiplyPanel(const LinearInput& x, int64_t panel, LinearScratch& scratch, int worker) const;
+  // tile [x.rows, kLinearPanel] = x · (panel of W)ᵀ, for at most kLinearTaskRows rows; in int8 and
+  // int4 a sum of bytes in int32.
+  void MultiplyPanel(const LinearInput& x, int64_t panel, LinearScratch& scratch, int worker,
+                     std::byte* tile) const;
   // y [x.rows, columns of the panel] = or += what a tile means.
   void WriteTile(const LinearInput& x, int64_t panel, bool add, const std::byte* tile,
                  MatrixView<float> y) const;

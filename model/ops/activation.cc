@@ -31,6 +31,29 @@ void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<f
   }
 }
 
+void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> gate,
+                   MatrixView<const float> up, MatrixView<float> out) {
+  PHYLLO_CHECK(out.rows == gate.rows && out.cols == gate.cols && up.rows == gate.rows &&
+               up.cols == gate.cols);
+  const auto activate =
+      kernels.table().activate[static_cast<int>(kind)][PrecisionIndex(Precision::kF32)];
+  for (int64_t i = 0; i < gate.rows; ++i) activate(gate.Row(i), up.Row(i), gate.cols, out.Row(i));
+}
+
+void ActivateGatedColumns(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> gate,
+                          MatrixView<const float> up, int64_t column, const LinearInput& out) {
+  PHYLLO_CHECK(out.rows == gate.rows && up.rows == gate.rows && up.cols == gate.cols);
+  PHYLLO_CHECK(column >= 0 && column + gate.cols <= out.cols && out.precision != Precision::kInt8);
+  const auto activate =
+      kernels.table().activate[static_cast<int>(kind)][PrecisionIndex(out.precision)];
+  const bool is_last = column + gate.cols == out.cols;
+  for (int64_t i = 0; i < gate.rows; ++i) {
+    activate(gate.Row(i), up.Row(i), gate.cols,
+             RowOf(out, i) + column * BytesPerElement(out.precision));
+    if (is_last) FinishRow(out, i, 1.0f);
+  }
+}
+
 void AddScaledRows(const SimdKernels& kernels, float factor, MatrixView<const float> x,
                    MatrixView<float> y) {
   PHYLLO_CHECK(y.rows == x.rows && y.cols == x.cols);

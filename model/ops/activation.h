@@ -32,6 +32,13 @@ void Activate(const SimdKernels& kernels, ActivationKind kind, MatrixView<float>
 void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> gate,
                    MatrixView<const float> up, const LinearInput& out);
 
+// The same into f32 [n, f] of any stride, and into columns [column, column + f) of an out [n, >= f]
+// of f32 or bf16, whose padding is written by whoever writes its last column.
+void ActivateGated(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> gate,
+                   MatrixView<const float> up, MatrixView<float> out);
+void ActivateGatedColumns(const SimdKernels& kernels, ActivationKind kind, MatrixView<float> gate,
+                          MatrixView<const float> up, int64_t column, const LinearInput& out);
+
 // y[i, j] += factor * x[i, j], the product rounded before it is added; x, y [n, d].
 void AddScaledRows(const SimdKernels& kernels, float factor, MatrixView<const float> x,
                    MatrixView<float> y);

@@ -3,9 +3,12 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "model/onednn/linear_kernels.h"
 #include "model/onednn/packed_linear.h"
 #include "model/ops/activation.h"
 #include "model/ops/experts/expert_routing.h"
+#include "model/tensor/linear_input.h"
+#include "model/tensor/matrix_view.h"
 #include "model/transformer/expert_activations.h"
 #include "model/transformer/row_blocks.h"
 
@@ -39,6 +42,32 @@ void ActivateRows(const StepContext& step, const FeedForwardDescription& feed_fo
       ActivateGated(step.kernels, kind, rows.SubCols(0, size), rows.SubCols(size, size), out_rows);
     else
       Activate(step.kernels, kind, rows, out_rows);
+  });
+}
+
+// out = act(gate) * up, gate and up being the halves of gate_up_proj(input), which are nowhere
+// written whole. Requires that they consist of whole panels. In kInt8 the scale of a row needs all
+// of it first: `results` [m, intermediate_size] takes it in f32.
+void MultiplyAndActivate(const StepContext& step, const FeedForwardDescription& feed_forward,
+                         const PackedLinear& gate_up_proj, const LinearInput& input,
+                         MatrixView<float> results, const LinearInput& out) {
+  const ActivationKind kind = KindOf(feed_forward.activation);
+  const bool has_scales = out.precision == Precision::kInt8;
+  gate_up_proj.ForwardTilePairs(
+      input,
+      [&](MatrixView<float> gate, MatrixView<float> up, int64_t row, int64_t column,
+          int /*worker*/) {
+        if (has_scales) {
+          ActivateGated(step.kernels, kind, gate, up,
+                        results.SubRows(row, gate.rows).SubCols(column, gate.cols));
+        } else {
+          ActivateGatedColumns(step.kernels, kind, gate, up, column, out.SubRows(row, gate.rows));
+        }
+      },
+      step.pool, step.linear_scratch);
+  if (!has_scales) return;
+  ForEachRowBlock(step.pool, results.rows, results.cols, [&](int64_t begin, int64_t count) {
+    RoundRows(step.kernels, results.SubRows(begin, count), out.SubRows(begin, count));
   });
 }
 
@@ -98,9 +127,15 @@ void RunFeedForward(const StepContext& step, const LayerWeights& weights, const 
   if (weights.experts.has_value())
     return RunExperts(step, weights, *weights.experts, a.experts, target);
   const FeedForwardWeights& feed_forward = *weights.feed_forward;
-  feed_forward.gate_up_proj.Forward(a.feed_forward_input, a.gate_up, step.pool,
-                                    step.linear_scratch);
-  ActivateRows(step, weights.description.feed_forward, a.gate_up, a.feed_forward);
+  const FeedForwardDescription& description = weights.description.feed_forward;
+  if (description.gated && description.intermediate_size % kLinearPanel == 0) {
+    MultiplyAndActivate(step, description, feed_forward.gate_up_proj, a.feed_forward_input,
+                        a.gate_up.SubCols(0, description.intermediate_size), a.feed_forward);
+  } else {
+    feed_forward.gate_up_proj.Forward(a.feed_forward_input, a.gate_up, step.pool,
+                                      step.linear_scratch);
+    ActivateRows(step, description, a.gate_up, a.feed_forward);
+  }
   Project(step, feed_forward.down_proj, a.feed_forward, target);
 }
 

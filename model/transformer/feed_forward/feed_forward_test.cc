@@ -17,6 +17,7 @@
 #include "model/config/decoder_description.h"
 #include "model/onednn/linear_kernels.h"
 #include "model/onednn/packed_linear.h"
+#include "model/ops/activation.h"
 #include "model/ops/attention.h"
 #include "model/ops/simd_kernels.h"
 #include "model/ops/testing/op_test_data.h"
@@ -308,6 +309,108 @@ INSTANTIATE_TEST_SUITE_P(Precisions, ExpertsTest,
                          testing::Values(Precision::kF32, Precision::kBf16),
                          [](const testing::TestParamInfo<Precision>& info) {
                            return info.param == Precision::kF32 ? "F32" : "Bf16";
+                         });
+
+class DenseTest : public testing::TestWithParam<Precision> {
+ protected:
+  PackedLinear Pack(int64_t out_features, int64_t in_features, uint32_t seed) {
+    PackedLinear linear =
+        PackedLinear::Create(
+            {.in_features = in_features, .out_features = out_features, .precision = GetParam()},
+            kernels_, arena_)
+            .value();
+    const Matrix w = RandomFloats(out_features * in_features, seed, 0.3f);
+    EXPECT_THAT(linear.PackRows(0, {.data = w.data(),
+                                    .dtype = DType::kF32,
+                                    .out_features = out_features,
+                                    .in_features = in_features}),
+                IsOk());
+    EXPECT_THAT(linear.PackBias(0, RandomFloats(out_features, seed + 1)), IsOk());
+    return linear;
+  }
+
+  LayerWeights MakeLayer(int64_t intermediate_size) {
+    LayerDescription description;
+    description.attention.num_attention_heads = 1;
+    description.attention.num_key_value_heads = 1;
+    description.attention.head_dim = 16;
+    description.feed_forward.intermediate_size = intermediate_size;
+    return {.description = description,
+            .input_norm = std::nullopt,
+            .qkv_proj = Pack(1, 1, 1),
+            .q_norm = std::nullopt,
+            .k_norm = std::nullopt,
+            .o_proj = Pack(1, 1, 1),
+            .attention_output_norm = std::nullopt,
+            .feed_forward_norm = std::nullopt,
+            .feed_forward =
+                FeedForwardWeights{.gate_up_proj = Pack(2 * intermediate_size, kHiddenSize, 2),
+                                   .down_proj = Pack(kHiddenSize, intermediate_size, 4)},
+            .experts = std::nullopt,
+            .feed_forward_output_norm = std::nullopt};
+  }
+
+  LinearInput NewInput(int64_t m, int64_t cols) {
+    const Precision precision = InputPrecision(GetParam());
+    std::byte* const data = arena_.Allocate(LinearInput::BytesFor(m, cols, precision)).value();
+    return {.precision = precision, .data = data, .rows = m, .cols = cols};
+  }
+
+  LinearKernels kernels_;
+  HugePageArena arena_;
+};
+
+// Halves of whole panels meet tile by tile, others when their product is complete.
+TEST_P(DenseTest, GivesTheBitsOfOneOperationAfterTheOther) {
+  constexpr int64_t kMostRows = 300;
+  const SimdKernels kernels = SimdKernels::ForThisCpu();
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto pool, ThreadPool::Create({.num_threads = 2}));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(LinearScratch linear_scratch, LinearScratch::Create(2, arena_));
+  PHYLLO_ASSERT_OK_AND_ASSIGN(
+      AttentionScratch attention_scratch,
+      AttentionScratch::Create({.num_key_value_heads = 1, .head_dim = 16}, 2, kMostRows, arena_));
+  for (const int64_t intermediate_size : {192, 100}) {
+    const LayerWeights layer = MakeLayer(intermediate_size);
+    DecoderDescription decoder;
+    decoder.hidden_size = kHiddenSize;
+    decoder.layers = {layer.description};
+    PHYLLO_ASSERT_OK_AND_ASSIGN(
+        const Activations all,
+        Activations::Create(decoder, ModelPrecision::Of(GetParam()), kMostRows, arena_));
+    for (const int64_t m : {int64_t{1}, int64_t{33}, kMostRows}) {
+      const Activations rows = all.FirstRows(m);
+      const Activations a = rows.ForLayer(layer.description);
+      Matrix x = RandomFloats(m * kHiddenSize, 6);
+      RoundRows(kernels, {x.data(), m, kHiddenSize, kHiddenSize}, a.feed_forward_input);
+      Matrix got(m * kHiddenSize), want(m * kHiddenSize), gate_up(m * 2 * intermediate_size);
+      const StepContext step = {.kernels = kernels,
+                                .pool = *pool,
+                                .linear_scratch = linear_scratch,
+                                .attention_scratch = attention_scratch,
+                                .ropes = {},
+                                .slices = {},
+                                .activations = rows};
+      RunFeedForward(step, layer, a, {.y = {got.data(), m, kHiddenSize, kHiddenSize}});
+
+      const MatrixView<float> product = {gate_up.data(), m, 2 * intermediate_size,
+                                         2 * intermediate_size};
+      const LinearInput activated = NewInput(m, intermediate_size);
+      layer.feed_forward->gate_up_proj.Forward(a.feed_forward_input, product, *pool,
+                                               linear_scratch);
+      ActivateGated(kernels, ActivationKind::kSilu, product.SubCols(0, intermediate_size),
+                    product.SubCols(intermediate_size, intermediate_size), activated);
+      layer.feed_forward->down_proj.Forward(activated, {want.data(), m, kHiddenSize, kHiddenSize},
+                                            *pool, linear_scratch);
+      EXPECT_EQ(got, want) << m << " rows, intermediate_size " << intermediate_size;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, DenseTest,
+                         testing::Values(Precision::kF32, Precision::kBf16, Precision::kInt8,
+                                         Precision::kInt4),
+                         [](const testing::TestParamInfo<Precision>& info) {
+                           return PrecisionName(info.param);
                          });
 
 }  // namespace
