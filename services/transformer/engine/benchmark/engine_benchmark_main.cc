@@ -36,6 +36,7 @@ ABSL_FLAG(double, temperature, 0.0, "0: greedy, else sampled with top_k 50");
 ABSL_FLAG(int64_t, kv_cache_bytes, int64_t{2} << 30,
           "Too little for all sequences at their ends brings about preemptions");
 ABSL_FLAG(bool, prefix_cache, true, "Whether what a preempted sequence has computed may be found");
+ABSL_FLAG(bool, speculation, false, "Drafts as --speculation=auto of the transformer service");
 ABSL_FLAG(int64_t, arrival_steps, 0,
           "Steps after which a further prompt arrives, again and again, as long as the streams "
           "generate; it gets one token. 0: never");
@@ -150,12 +151,15 @@ absl::Status Measure(TimedModel& model, const StepCostTable& cost, Measurement& 
   const int64_t stream_count = absl::GetFlag(FLAGS_streams);
   PHYLLO_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
-      Engine::Create(model, {.max_prefill_rows = absl::GetFlag(FLAGS_max_prefill_tokens),
-                             .step_cost = cost,
-                             .max_step_stretch = absl::GetFlag(FLAGS_max_step_stretch),
-                             .now = BenchmarkNow,
-                             .prefix_cache = absl::GetFlag(FLAGS_prefix_cache),
-                             .observer = &measurement}));
+      Engine::Create(
+          model, {.max_prefill_rows = absl::GetFlag(FLAGS_max_prefill_tokens),
+                  .step_cost = cost,
+                  .max_step_stretch = absl::GetFlag(FLAGS_max_step_stretch),
+                  .now = BenchmarkNow,
+                  .prefix_cache = absl::GetFlag(FLAGS_prefix_cache),
+                  .speculation = {.mode = absl::GetFlag(FLAGS_speculation) ? SpeculationMode::kAuto
+                                                                           : SpeculationMode::kOff},
+                  .observer = &measurement}));
   BenchmarkStreams streams(model, *engine);
   BenchmarkStreams arriving(model, *engine);
   for (int64_t i = 0; i < stream_count; ++i) {
@@ -205,7 +209,8 @@ void Print(const Measurement& measurement) {
       static_cast<double>(absl::GetFlag(FLAGS_streams) * absl::GetFlag(FLAGS_tokens)) /
           measurement.seconds,
       static_cast<long long>(measurement.preemption_count),
-      static_cast<long long>(measurement.prefill_row_count - measurement.prompt_token_count));
+      static_cast<long long>(
+          std::max<int64_t>(0, measurement.prefill_row_count - measurement.prompt_token_count)));
   std::vector<double> gaps = measurement.seconds_with_prompts;
   for (const Parts& parts : steps) gaps.push_back(parts.step);
   std::printf("between tokens, ms: p50 %.2f, p99 %.2f, most %.2f", 1e3 * Quantile(gaps, 0.5),

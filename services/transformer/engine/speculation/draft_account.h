@@ -9,7 +9,7 @@ namespace phyllo {
 
 // A step as it was, and as it would have been without its drafts.
 struct DraftedStep {
-  double seconds = 0.0;         // that it took, with the drafter's time for these drafts
+  double seconds = 0.0;         // that it took, the drafter's time included
   double plain_seconds = 0.0;   // that it would have taken without drafts, > 0
   int64_t plain_row_count = 0;  // of sampled tokens and prompts, >= 1
   bool drafted = false;         // it had drafts, or the drafter was asked
@@ -24,14 +24,15 @@ class DraftAccount {
  public:
   static constexpr double kAllowance = 0.02;
   static constexpr double kFirstSteps = 2.0;  // that it begins with
-  static constexpr double kMostSteps = 4.0;
+  static constexpr double kMostSteps = 8.0;
 
   bool allows_drafts() const { return balance_seconds_ > 0.0; }
 
   void Add(const DraftedStep& step) {
     if (!opened_) balance_seconds_ = kFirstSteps * step.plain_seconds;
     opened_ = true;
-    // Whatever else holds a step up is not the drafts' fault.
+    // A step that something else holds up, or in which the drafter reads a long prompt, does not
+    // overdraw an account that is full.
     const double seconds = std::min(step.seconds, kMostStretch * step.plain_seconds);
     balance_seconds_ += kAllowance * seconds;
     if (step.drafted) {
@@ -43,7 +44,7 @@ class DraftAccount {
   }
 
  private:
-  static constexpr double kMostStretch = 8.0;
+  static constexpr double kMostStretch = 4.0;
 
   double balance_seconds_ = 1.0;
   bool opened_ = false;

@@ -162,7 +162,6 @@ void Speculation::RunDrafter() {
     const bool known = seconds_per_round_ > 0.0;
     seconds_per_round_ += (known ? kWeight : 1.0) * (seconds / rounds - seconds_per_round_);
   }
-  round_seconds_ = std::min(seconds, rounds * seconds_per_round_);
 }
 
 void Speculation::AddChances(const Sequence& sequence, int64_t number) {
@@ -183,7 +182,6 @@ void Speculation::Propose(absl::Span<const std::unique_ptr<Sequence>> sequences,
   decoding_.clear();
   chances_.clear();
   drafter_time_ = absl::ZeroDuration();
-  round_seconds_ = 0.0;
   asked_for_ = false;
   plain_ = {};
   int64_t prompt_rows = 0;
@@ -229,11 +227,10 @@ void Speculation::Observe(const StepReport& step) {
     plain.decode_key_count = plain.decode_key_count * step.decode_row_count /
                              (step.decode_row_count + step.drafted_row_count);
   }
-  // What the drafter has caught up with serves many steps to come.
-  account_.Add({.seconds = absl::ToDoubleSeconds(step.duration - drafter_time_) + round_seconds_,
+  account_.Add({.seconds = absl::ToDoubleSeconds(step.duration),
                 .plain_seconds = cost_->Seconds(plain),
                 .plain_row_count = plain_rows,
-                .drafted = step.drafted_row_count > 0 || round_seconds_ > 0.0,
+                .drafted = step.drafted_row_count > 0 || drafter_time_ > absl::ZeroDuration(),
                 .accepted_count = step.accepted_row_count});
 }
 

@@ -73,8 +73,7 @@ class Speculation {
 
   // Of the last Propose.
   absl::Duration drafter_time_ = absl::ZeroDuration();
-  double round_seconds_ = 0.0;  // of it, without what the drafter had to catch up with
-  bool asked_for_ = false;      // some sequences want drafts whatever they cost
+  bool asked_for_ = false;  // some sequences want drafts whatever they cost
 
   // Scratch of one Propose.
   StepShape plain_;                  // of the step without drafts
