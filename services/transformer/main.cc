@@ -62,9 +62,9 @@ ABSL_FLAG(int64_t, max_prefill_tokens, 256,
           "Most prompt tokens of one step; while others generate, max_step_stretch allows fewer. "
           "Range [1, max_batch_tokens]");
 ABSL_FLAG(double, max_step_stretch, 2.5,
-          "How many times as long as without prompt tokens a step may take: what those who "
-          "generate wait for when prompts arrive. 16 prompt tokens may always join. Range [1, "
-          "1000]");
+          "How many times as long as one without prompt tokens, in which all sequences generate, a "
+          "step may take: what those who generate wait for when prompts arrive. 16 prompt tokens "
+          "may always join. Range [1, 1000]");
 ABSL_FLAG(int64_t, max_sequences, 64, "Sequences in the batch. Range [1, max_batch_tokens]");
 ABSL_FLAG(int64_t, max_queue_sequences, 1024,
           "Sequences that may wait; more get RESOURCE_EXHAUSTED. At least 0");

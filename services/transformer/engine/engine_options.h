@@ -45,8 +45,8 @@ struct EngineOptions {
   // What steps cost at the start (MeasureStepCost); absent: prompts always get max_prefill_rows,
   // and drafts guess.
   std::optional<StepCostTable> step_cost = std::nullopt;
-  // A step with prompt rows takes at most so many times as long as without them, if the cost is
-  // known, >= 1; 16 prompt rows may always join.
+  // A step with prompt rows takes at most so many times as long as one without in which all
+  // sequences decode, if the cost is known, >= 1; 16 prompt rows may always join.
   double max_step_stretch = 2.5;
   int64_t max_sequences = 64;              // in the batch, in [1, max_rows of the model]
   int64_t max_queue_sequences = 256;       // >= 0, new ones beyond are refused

@@ -131,6 +131,7 @@ SequenceSnapshot Sequence::Snapshot() const {
       feed.ready_count() < prompt_count() ? std::min(feed.ready_count(), token_count) : token_count;
   SequenceSnapshot snapshot = {.id = id,
                                .running = running,
+                               .generates = request.max_new_tokens > 1,
                                .computed_count = computed_count,
                                .ready_count = ready_count,
                                .token_count = token_count,

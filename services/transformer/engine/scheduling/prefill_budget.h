@@ -11,9 +11,11 @@
 namespace phyllo {
 
 struct PrefillBudgetOptions {
-  // A step with prompt rows may take at most so many times as long as the same step without, drafts
-  // included, >= 1.
+  // A step with prompt rows may take at most so many times as long, >= 1, as one without them in
+  // which those who wait for their prompts decode, too: what is usual under this load. (Measured
+  // against the few that decode now, prompts would get so few rows that few ever decode.)
   double max_step_stretch = 2.5;
+  int64_t max_sequences = 64;  // that may decode together, >= 1
   // But so many rows may always join, so that prompts get on; >= 1.
   int64_t min_rows = 16;
   // And never more than these, >= 1: all of them where nothing decodes.

@@ -78,6 +78,35 @@ TEST(PrefillBudgetTest, CountsTheRowsAndKeysOfDrafts) {
   EXPECT_GT(budget.RowsFor(drafting), budget.RowsFor(DecodingAndPrompt(8, 0)));
 }
 
+TEST(PrefillBudgetTest, AllowsWhatIsUsualOnceWaitingPromptsDecode) {
+  const StepCost cost = LinearCost();
+  const PrefillBudget budget(&cost, {.max_step_stretch = 3.0, .max_rows = 512});
+  std::vector<SequenceSnapshot> sequences = DecodingAndPrompt(2, 0);
+  sequences.resize(32, sequences.back());
+  // Of 32 that decode a step takes 42 ms; three times that leave room for 116 rows, 112 rounded.
+  EXPECT_EQ(budget.RowsFor(sequences), 110);
+}
+
+TEST(PrefillBudgetTest, CountsNoMoreThanMayDecodeTogether) {
+  const StepCost cost = LinearCost();
+  const PrefillBudget budget(&cost, {.max_step_stretch = 3.0, .max_sequences = 8, .max_rows = 512});
+  std::vector<SequenceSnapshot> sequences = DecodingAndPrompt(2, 0);
+  sequences.resize(8, sequences.back());
+  const int64_t of_eight = budget.RowsFor(sequences);
+  sequences.resize(500, sequences.back());
+  EXPECT_EQ(budget.RowsFor(sequences), of_eight);
+}
+
+TEST(PrefillBudgetTest, DoesNotCountPromptsThatGenerateNothing) {
+  const StepCost cost = LinearCost();
+  const PrefillBudget budget(&cost, {.max_step_stretch = 3.0, .max_rows = 512});
+  std::vector<SequenceSnapshot> sequences = DecodingAndPrompt(8, 0);
+  sequences.back().generates = false;
+  const int64_t of_eight = budget.RowsFor(sequences);
+  sequences.resize(40, sequences.back());
+  EXPECT_EQ(budget.RowsFor(sequences), of_eight);
+}
+
 TEST(PrefillBudgetTest, FollowsTheCost) {
   StepCost cost = LinearCost();
   const PrefillBudget budget(&cost, {.max_step_stretch = 3.0, .max_rows = 512});

@@ -23,6 +23,7 @@ using SequenceId = int64_t;
 struct SequenceSnapshot {
   SequenceId id = 0;
   bool running = false;        // has a place in the batch; otherwise it waits (new, or preempted)
+  bool generates = true;       // decodes behind its prompt; false: what it wants comes from that
   int64_t computed_count = 0;  // tokens whose keys and values are in its pages, or in pages that it
                                // finds in the prefix cache when it is admitted
   int64_t ready_count = 0;     // tokens whose input rows are at hand
