@@ -98,7 +98,11 @@ TEST_F(GatewayMemoryTest, LongTextsOfManyTokens) {
 TEST_F(GatewayMemoryTest, MessagesLargerThanTheLimit) {
   gateway::v1::GenerateRequest request;
   request.mutable_hidden_states()->set_data(std::string(8 * kMebibyte, 'x'));
-  EXPECT_EQ(Attack(request, /*unary=*/false, {absl::StatusCode::kResourceExhausted}), 0);
+  // UNAVAILABLE: while its memory is short, gRPC closes connections that no call uses, and a call
+  // may begin on one just then.
+  EXPECT_EQ(Attack(request, /*unary=*/false,
+                   {absl::StatusCode::kResourceExhausted, absl::StatusCode::kUnavailable}),
+            0);
 }
 
 TEST_F(GatewayMemoryTest, WholeAnswersWithManyLogprobs) {
