@@ -121,8 +121,9 @@ class ReferenceTest : public testing::TestWithParam<ToyModel> {
   }
 };
 
-// f32 sums of up to 36 terms over 2 layers: a few roundings of 6e-8 each.
-constexpr double kF32Tolerance = 1e-5;
+// f32 sums of up to 36 terms over 2 layers: a few roundings of 6e-8 each. Builds for a sanitizer
+// fuse other multiplications and additions: of their elements the worst is 1.4e-5.
+constexpr double kF32Tolerance = 2e-5;
 // Operands are rounded to 2^-9 on average, eight products deep and in attention's own two, whose
 // rounding of scores the exponential turns into a relative error. The worst element of so few units
 // is not bounded usefully.
