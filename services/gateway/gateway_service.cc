@@ -1,148 +1,120 @@
 #include "services/gateway/gateway_service.h"
 
-#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "grpcpp/client_context.h"
 #include "services/common/status_bridge.h"
 #include "services/gateway/answers/response_sink.h"
+#include "services/gateway/async/server_calls.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/model_listing.h"
 
 namespace phyllo {
 namespace {
 
-using tokenizer::v1::TokenizerService;
+Task<absl::Status> GenerateInto(Generator& generator, const gateway::v1::GenerateRequest& request,
+                                StreamServerCall<gateway::v1::GenerateResponse>& call) {
+  StreamSink sink(call);
+  co_return co_await generator.Generate(request, call.parent(), sink);
+}
 
-// One call to a tokenizer on behalf of `parent`, of any model that is served.
-template <typename Request, typename Response>
-grpc::Status AskTokenizer(BackendSet& backends, const grpc::ServerContext& parent,
-                          grpc::Status (TokenizerService::Stub::*method)(grpc::ClientContext*,
-                                                                         const Request&, Response*),
-                          const Request& request, Response& response) {
-  return ToGrpcStatus(backends.CallTokenizer(nullptr, [&](TokenizerService::Stub& stub) {
-    const std::unique_ptr<grpc::ClientContext> context =
-        grpc::ClientContext::FromServerContext(parent);
-    return (stub.*method)(context.get(), request, &response);
-  }));
+Task<absl::Status> GenerateInto(Generator& generator, const gateway::v1::GenerateRequest& request,
+                                ParentCall& parent, gateway::v1::GenerateUnaryResponse& response) {
+  CollectingSink sink(response);
+  co_return co_await generator.Generate(request, parent, sink);
+}
+
+// Answers `context`'s call at once.
+grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext& context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
 }
 
 }  // namespace
 
-grpc::Status GatewayServiceImpl::Generate(
-    grpc::ServerContext* context, const gateway::v1::GenerateRequest* request,
-    grpc::ServerWriter<gateway::v1::GenerateResponse>* writer) {
-  StreamSink sink(*context, *writer, parts_.stall_watch);
-  return ToGrpcStatus(parts_.generator.Generate(*request, *context, sink));
+grpc::ServerWriteReactor<gateway::v1::GenerateResponse>* GatewayServiceImpl::Generate(
+    grpc::CallbackServerContext* context, const gateway::v1::GenerateRequest* request) {
+  auto* const call =
+      new StreamServerCall<gateway::v1::GenerateResponse>(*context, parts_.stall_watch);
+  call->Run(GenerateInto(parts_.generator, *request, *call));
+  return call;
 }
 
-grpc::Status GatewayServiceImpl::GenerateUnary(grpc::ServerContext* context,
-                                               const gateway::v1::GenerateUnaryRequest* request,
-                                               gateway::v1::GenerateUnaryResponse* response) {
-  CollectingSink sink(*response);
-  return ToGrpcStatus(parts_.generator.Generate(request->request(), *context, sink));
+grpc::ServerUnaryReactor* GatewayServiceImpl::GenerateUnary(
+    grpc::CallbackServerContext* context, const gateway::v1::GenerateUnaryRequest* request,
+    gateway::v1::GenerateUnaryResponse* response) {
+  auto* const call = new UnaryServerCall(*context);
+  call->Run(GenerateInto(parts_.generator, request->request(), call->parent(), *response));
+  return call;
 }
 
-grpc::Status GatewayServiceImpl::Score(grpc::ServerContext* context,
-                                       const gateway::v1::ScoreRequest* request,
-                                       grpc::ServerWriter<gateway::v1::ScoreResponse>* writer) {
-  return ToGrpcStatus(
-      parts_.scorer.Score(*request, *context, [&](const gateway::v1::ScoreResponse& message) {
-        const StallWatch::Guard guard(parts_.stall_watch, *context);
-        return writer->Write(message);
-      }));
+grpc::ServerWriteReactor<gateway::v1::ScoreResponse>* GatewayServiceImpl::Score(
+    grpc::CallbackServerContext* context, const gateway::v1::ScoreRequest* request) {
+  auto* const call = new StreamServerCall<gateway::v1::ScoreResponse>(*context, parts_.stall_watch);
+  call->Run(parts_.scorer.Score(*request, *call));
+  return call;
 }
 
-grpc::Status GatewayServiceImpl::Embed(grpc::ServerContext* context,
-                                       const gateway::v1::EmbedRequest* request,
-                                       gateway::v1::EmbedResponse* response) {
-  return ToGrpcStatus(parts_.encoder.Embed(*request, *context, *response));
+grpc::ServerUnaryReactor* GatewayServiceImpl::Embed(grpc::CallbackServerContext* context,
+                                                    const gateway::v1::EmbedRequest* request,
+                                                    gateway::v1::EmbedResponse* response) {
+  auto* const call = new UnaryServerCall(*context);
+  call->Run(parts_.encoder.Embed(*request, call->parent(), *response));
+  return call;
 }
 
-grpc::Status GatewayServiceImpl::Classify(grpc::ServerContext* context,
-                                          const gateway::v1::ClassifyRequest* request,
-                                          gateway::v1::ClassifyResponse* response) {
-  return ToGrpcStatus(parts_.encoder.Classify(*request, *context, *response));
+grpc::ServerUnaryReactor* GatewayServiceImpl::Classify(grpc::CallbackServerContext* context,
+                                                       const gateway::v1::ClassifyRequest* request,
+                                                       gateway::v1::ClassifyResponse* response) {
+  auto* const call = new UnaryServerCall(*context);
+  call->Run(parts_.encoder.Classify(*request, call->parent(), *response));
+  return call;
 }
 
-grpc::Status GatewayServiceImpl::Tokenize(grpc::ServerContext* context,
-                                          const gateway::v1::TokenizeRequest* request,
-                                          gateway::v1::TokenizeResponse* response) {
-  const absl::Status served =
-      CheckServedModel(parts_.backends.Snapshot(), request->has_model(), request->model());
-  if (!served.ok()) return ToGrpcStatus(served);
-  tokenizer::v1::EncodeRequest encode;
-  encode.set_text(request->text());
-  if (request->has_add_special_tokens())
-    encode.set_add_special_tokens(request->add_special_tokens());
-  if (request->has_parse_special_tokens())
-    encode.set_parse_special_tokens(request->parse_special_tokens());
-  tokenizer::v1::EncodeResponse encoded;
-  grpc::Status status =
-      AskTokenizer(parts_.backends, *context, &TokenizerService::Stub::Encode, encode, encoded);
-  if (!status.ok()) return status;
-  response->mutable_token_ids()->Swap(encoded.mutable_token_ids());
-  if (!request->with_tokens()) return grpc::Status::OK;
-  tokenizer::v1::DecodeRequest decode;
-  *decode.mutable_token_ids() = response->token_ids();
-  tokenizer::v1::DecodeResponse decoded;
-  status =
-      AskTokenizer(parts_.backends, *context, &TokenizerService::Stub::Decode, decode, decoded);
-  response->mutable_tokens()->Swap(decoded.mutable_tokens());
-  return status;
+grpc::ServerUnaryReactor* GatewayServiceImpl::Tokenize(grpc::CallbackServerContext* context,
+                                                       const gateway::v1::TokenizeRequest* request,
+                                                       gateway::v1::TokenizeResponse* response) {
+  auto* const call = new UnaryServerCall(*context);
+  call->Run(parts_.tokenizer_calls.Tokenize(*request, call->parent(), *response));
+  return call;
 }
 
-grpc::Status GatewayServiceImpl::Detokenize(grpc::ServerContext* context,
-                                            const gateway::v1::DetokenizeRequest* request,
-                                            gateway::v1::DetokenizeResponse* response) {
-  const absl::Status served =
-      CheckServedModel(parts_.backends.Snapshot(), request->has_model(), request->model());
-  if (!served.ok()) return ToGrpcStatus(served);
-  tokenizer::v1::DecodeRequest decode;
-  *decode.mutable_token_ids() = request->token_ids();
-  if (request->has_skip_special_tokens())
-    decode.set_skip_special_tokens(request->skip_special_tokens());
-  tokenizer::v1::DecodeResponse decoded;
-  grpc::Status status =
-      AskTokenizer(parts_.backends, *context, &TokenizerService::Stub::Decode, decode, decoded);
-  response->set_text(std::move(*decoded.mutable_text()));
-  return status;
+grpc::ServerUnaryReactor* GatewayServiceImpl::Detokenize(
+    grpc::CallbackServerContext* context, const gateway::v1::DetokenizeRequest* request,
+    gateway::v1::DetokenizeResponse* response) {
+  auto* const call = new UnaryServerCall(*context);
+  call->Run(parts_.tokenizer_calls.Detokenize(*request, call->parent(), *response));
+  return call;
 }
 
-grpc::Status GatewayServiceImpl::RenderChat(grpc::ServerContext* context,
-                                            const gateway::v1::RenderChatRequest* request,
-                                            gateway::v1::RenderChatResponse* response) {
-  const absl::Status served =
-      CheckServedModel(parts_.backends.Snapshot(), request->has_model(), request->model());
-  if (!served.ok()) return ToGrpcStatus(served);
-  tokenizer::v1::RenderChatRequest render;
-  *render.mutable_chat() = request->chat();
-  tokenizer::v1::RenderChatResponse rendered;
-  grpc::Status status = AskTokenizer(parts_.backends, *context, &TokenizerService::Stub::RenderChat,
-                                     render, rendered);
-  response->set_text(std::move(*rendered.mutable_text()));
-  response->mutable_token_ids()->Swap(rendered.mutable_token_ids());
-  return status;
+grpc::ServerUnaryReactor* GatewayServiceImpl::RenderChat(
+    grpc::CallbackServerContext* context, const gateway::v1::RenderChatRequest* request,
+    gateway::v1::RenderChatResponse* response) {
+  auto* const call = new UnaryServerCall(*context);
+  call->Run(parts_.tokenizer_calls.RenderChat(*request, call->parent(), *response));
+  return call;
 }
 
-grpc::Status GatewayServiceImpl::ListModels(grpc::ServerContext*,
-                                            const gateway::v1::ListModelsRequest*,
-                                            gateway::v1::ListModelsResponse* response) {
+grpc::ServerUnaryReactor* GatewayServiceImpl::ListModels(
+    grpc::CallbackServerContext* context, const gateway::v1::ListModelsRequest*,
+    gateway::v1::ListModelsResponse* response) {
   for (std::string& name : ServedModels(parts_.backends.Snapshot()))
     response->add_models(std::move(name));
-  return grpc::Status::OK;
+  return Finish(*context, absl::OkStatus());
 }
 
-grpc::Status GatewayServiceImpl::GetModel(grpc::ServerContext*,
-                                          const gateway::v1::GetModelRequest* request,
-                                          gateway::v1::GetModelResponse* response) {
+grpc::ServerUnaryReactor* GatewayServiceImpl::GetModel(grpc::CallbackServerContext* context,
+                                                       const gateway::v1::GetModelRequest* request,
+                                                       gateway::v1::GetModelResponse* response) {
   const std::vector<BackendState> backends = parts_.backends.Snapshot();
   const absl::Status served = CheckServedModel(backends, request->has_model(), request->model());
-  if (!served.ok()) return ToGrpcStatus(served);
+  if (!served.ok()) return Finish(*context, served);
   DescribeModel(backends, *response);
   *response->mutable_gateway() = parts_.identity.Describe();
-  return grpc::Status::OK;
+  return Finish(*context, absl::OkStatus());
 }
 
 }  // namespace phyllo

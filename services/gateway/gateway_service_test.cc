@@ -15,6 +15,7 @@ namespace phyllo {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class GatewayServiceTest : public ::testing::Test {
  protected:
@@ -43,6 +44,21 @@ TEST_F(GatewayServiceTest, DetokenizesIds) {
   gateway::v1::DetokenizeResponse response;
   PHYLLO_ASSERT_OK(FromGrpcStatus(gateway_.stub().Detokenize(&context_, request, &response)));
   EXPECT_EQ(response.text(), "ok");
+}
+
+TEST(GatewayLookupTest, CallsOfTheTokenizerCountTheirBytes) {
+  GatewayHarness gateway(
+      {.admission = {.max_requests = 1, .max_request_bytes = TokenizerCalls::kCallBytes + 4096}});
+  gateway.Start();
+  ASSERT_TRUE(gateway.WaitForPath(true));
+  gateway::v1::TokenizeRequest request;
+  request.set_text(std::string(8192, 'a'));
+  gateway::v1::TokenizeResponse response;
+  grpc::ClientContext context, second_context;
+  EXPECT_THAT(FromGrpcStatus(gateway.stub().Tokenize(&context, request, &response)),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("max_request_bytes")));
+  request.set_text("ok");
+  PHYLLO_EXPECT_OK(FromGrpcStatus(gateway.stub().Tokenize(&second_context, request, &response)));
 }
 
 TEST_F(GatewayServiceTest, RendersChat) {

@@ -1,8 +1,10 @@
 // Generations through a gateway with fakes behind it: what a client sees.
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/synchronization/barrier.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,6 +17,7 @@ namespace {
 
 using gateway::v1::GenerateRequest;
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -46,6 +49,28 @@ TEST_F(GenerationTest, StreamsAnswerAndEndsWithOneFinalMessage) {
   EXPECT_EQ(received.finished.stop_token_id(), kFakeEos);
   EXPECT_EQ(received.finished.usage().prompt_token_count(), 9);
   EXPECT_EQ(received.finished.usage().generated_token_count(), 6);
+}
+
+TEST(GenerationThreadsTest, ManyGenerationsHoldNoHandlerThread) {
+  constexpr int kGenerations = 32;
+  GatewayHarness gateway({.max_handler_threads = 4});
+  auto* const all_run = new absl::Barrier(kGenerations);
+  gateway.transformer.script = [all_run](grpc::ServerContext&,
+                                         const transformer::v1::GenerateStart&,
+                                         FakeTransformer::Stream& stream) {
+    if (all_run->Block()) delete all_run;
+    FakeTransformer::SendText("Hello", 1, stream);
+    FakeTransformer::SendFinished(common::v1::FINISH_REASON_LENGTH, stream);
+    return grpc::Status::OK;
+  };
+  gateway.Start();
+  ASSERT_TRUE(gateway.WaitForPath(true));
+  std::vector<std::string> texts(kGenerations);
+  std::vector<std::thread> clients;
+  for (std::string& text : texts)
+    clients.emplace_back([&] { text = gateway.Generate(TextRequest()).text; });
+  for (std::thread& client : clients) client.join();
+  EXPECT_THAT(texts, Each("Hello"));
 }
 
 TEST_F(GenerationTest, EchoesResolvedParametersAndLatency) {

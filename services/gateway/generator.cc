@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/digest.h"
-#include "model/base/status_macros.h"
 #include "services/common/server_identity.h"
 #include "services/gateway/backends/path.h"
 #include "services/gateway/choices/choice_group.h"
@@ -51,12 +50,12 @@ Generator::Generator(BackendSet& backends, Admission& admission, GatewayMetrics&
                      Logger& logger)
     : backends_(backends), admission_(admission), metrics_(metrics), logger_(logger) {}
 
-absl::Status Generator::Generate(const gateway::v1::GenerateRequest& wire,
-                                 const grpc::ServerContext& context, ResponseSink& sink) {
+Task<absl::Status> Generator::Generate(const gateway::v1::GenerateRequest& wire, ParentCall& parent,
+                                       ResponseSink& sink) {
   GenerationTrace trace;
-  absl::Status status = Run(wire, context, sink, trace);
+  absl::Status status = co_await Run(wire, parent, sink, trace);
   // Calls on behalf of a client that has left fail in many ways; this is why.
-  if (!status.ok() && context.IsCancelled())
+  if (!status.ok() && parent.is_cancelled())
     status = absl::CancelledError("the client cancelled, left, or its deadline passed");
   metrics_.CountEnd(trace, status);
   logger_.Info("generation ended",
@@ -67,42 +66,43 @@ absl::Status Generator::Generate(const gateway::v1::GenerateRequest& wire,
                 {"generated_tokens", trace.generated_token_count},
                 {"time_to_first_token", trace.time_to_first_token.value_or(absl::ZeroDuration())},
                 {"total", trace.since_arrival.Elapsed()}});
-  return status;
+  co_return status;
 }
 
 // The path of a request. Everything is given back by destructors, in whatever line it ends.
-absl::Status Generator::Run(const gateway::v1::GenerateRequest& wire,
-                            const grpc::ServerContext& context, ResponseSink& sink,
-                            GenerationTrace& trace) {
-  PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
-  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
-  PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
-  PHYLLO_ASSIGN_OR_RETURN(GenerationRequest request,
-                          ValidateGenerateRequest(wire, lease.info(), DrawRequestDefaults()));
+Task<absl::Status> Generator::Run(const gateway::v1::GenerateRequest& wire, ParentCall& parent,
+                                  ResponseSink& sink, GenerationTrace& trace) {
+  PHYLLO_CO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
+  PHYLLO_CO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
+  PHYLLO_CO_ASSIGN_OR_RETURN(GenerationRequest request,
+                             ValidateGenerateRequest(wire, lease.info(), DrawRequestDefaults()));
   trace.request_id = request.context.request_id();
 
   const Stopwatch tokenize_watch;
-  PHYLLO_ASSIGN_OR_RETURN(Prompt prompt,
-                          TokenizePrompt(request, lease.state(), context, backends_));
-  PHYLLO_RETURN_IF_ERROR(BanTexts(lease.state(), context, backends_, request));
+  PHYLLO_CO_ASSIGN_OR_RETURN(Prompt prompt,
+                             co_await TokenizePrompt(request, lease.state(), parent, backends_));
+  PHYLLO_CO_RETURN_IF_ERROR(co_await BanTexts(lease.state(), parent, backends_, request));
   trace.tokenize_time = tokenize_watch.Elapsed();
-  PHYLLO_ASSIGN_OR_RETURN(trace.truncated_token_count,
-                          FitPrompt(lease.info().max_sequence_length(), request, prompt.token_ids));
+  PHYLLO_CO_ASSIGN_OR_RETURN(
+      trace.truncated_token_count,
+      FitPrompt(lease.info().max_sequence_length(), request, prompt.token_ids));
   trace.prompt_token_count = static_cast<int64_t>(prompt.token_ids.size());
 
-  PHYLLO_RETURN_IF_ERROR(permit.AddRequests(request.run_count - 1));
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddRequests(request.run_count - 1));
   // All choices share the keys and values of a prompt of ids; vectors are computed for each.
   const int64_t prompt_runs = wire.has_hidden_states() ? request.run_count : 1;
   const int64_t token_count = prompt_runs * trace.prompt_token_count +
                               int64_t{request.run_count} * request.stopping.max_new_tokens();
-  PHYLLO_RETURN_IF_ERROR(permit.AddTokens(token_count));
-  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddTokens(token_count));
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddRequestBytes(
       AnswerBytes(request, trace.prompt_token_count, /*whole=*/sink.keeps() || request.best_of())));
   lease.SetTokens(token_count);
 
   const gateway::v1::ResolvedParameters resolved =
       Resolved(request, lease.state(), backends_.Snapshot());
-  return RunChoices({backends_, metrics_, lease, request, prompt, context, resolved}, sink, trace);
+  const ChoiceParts parts{backends_, metrics_, lease, request, prompt, parent, resolved};
+  co_return co_await RunChoices(parts, sink, trace);
 }
 
 }  // namespace phyllo

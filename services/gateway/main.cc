@@ -13,7 +13,7 @@
 #include "services/common/server_identity.h"
 #include "services/common/service_flags.h"
 #include "services/common/service_process.h"
-#include "services/gateway/answers/stall_watch.h"
+#include "services/gateway/async/stall_watch.h"
 #include "services/gateway/backends/backend_set.h"
 #include "services/gateway/encodings/encoder.h"
 #include "services/gateway/gateway_service.h"
@@ -23,6 +23,7 @@
 #include "services/gateway/requests/gateway_metrics.h"
 #include "services/gateway/scorer.h"
 #include "services/gateway/serving_switch.h"
+#include "services/gateway/tokenizer_calls.h"
 
 ABSL_FLAG(std::string, tokenizer_addresses, "127.0.0.1:50051",
           "Tokenizer services, separated by commas: host:port or unix:PATH");
@@ -141,8 +142,10 @@ int Main(int argc, char** argv) {
   Generator generator(backends, admission, metrics, process.logger());
   Scorer scorer(backends, admission);
   Encoder encoder(backends, admission);
+  TokenizerCalls tokenizer_calls(backends, admission);
   const ServerIdentity identity{common::v1::ServerInfo()};
-  GatewayServiceImpl service({generator, scorer, encoder, backends, stall_watch, identity});
+  GatewayServiceImpl service(
+      {generator, scorer, encoder, tokenizer_calls, backends, stall_watch, identity});
 
   ServiceHooks hooks;
   hooks.on_started = [&serving](Server& server) { serving.Attach(&server); };

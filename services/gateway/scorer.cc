@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "grpcpp/client_context.h"
 #include "model/base/status_macros.h"
 #include "services/common/status_bridge.h"
 #include "services/gateway/answers/answer_decoder.h"
 #include "services/gateway/answers/logprob_tokens.h"
+#include "services/gateway/async/client_calls.h"
 #include "services/gateway/prompt_rows.h"
 #include "services/gateway/requests/generation_request.h"
 #include "services/gateway/requests/parameter_checks.h"
@@ -46,48 +46,51 @@ absl::Status ValidateScoreRequest(const ScoreRequest& wire,
 // What the calls below have in common.
 struct Caller {
   const BackendState& partner;
-  const grpc::ServerContext& context;
+  const ParentCall& parent;
   BackendSet& backends;
 };
 
 // The tokens of text and continuation as one text; those of the text alone that begin them are
 // context.
-absl::StatusOr<ScoredTokens> TokenizeTogether(const ScoreRequest& wire, const Caller& caller) {
-  const auto& [partner, context, backends] = caller;
-  PHYLLO_ASSIGN_OR_RETURN(const std::vector<int32_t> alone,
-                          EncodeText(wire.text(), true, partner, context, backends));
+Task<absl::StatusOr<ScoredTokens>> TokenizeTogether(const ScoreRequest& wire,
+                                                    const Caller& caller) {
+  const auto& [partner, parent, backends] = caller;
+  PHYLLO_CO_ASSIGN_OR_RETURN(const std::vector<int32_t> alone,
+                             co_await EncodeText(wire.text(), true, partner, parent, backends));
   ScoredTokens scored;
-  PHYLLO_ASSIGN_OR_RETURN(scored.token_ids, EncodeText(wire.text() + wire.continuation(), true,
-                                                       partner, context, backends));
+  const std::string text = wire.text() + wire.continuation();
+  PHYLLO_CO_ASSIGN_OR_RETURN(scored.token_ids,
+                             co_await EncodeText(text, true, partner, parent, backends));
   const std::vector<int32_t>& together = scored.token_ids;
   scored.first_scored_index =
       std::mismatch(alone.begin(), alone.end(), together.begin(), together.end()).first -
       alone.begin();
   if (scored.first_scored_index == 0 && !together.empty()) {
-    return InvalidField("text",
-                        "has no token of its own before the continuation: nothing to score after");
+    co_return InvalidField(
+        "text", "has no token of its own before the continuation: nothing to score after");
   }
-  return scored;
+  co_return scored;
 }
 
-absl::StatusOr<ScoredTokens> TokenizeInput(const ScoreRequest& wire, const Caller& caller) {
-  const auto& [partner, context, backends] = caller;
-  if (wire.has_text() && wire.has_continuation()) return TokenizeTogether(wire, caller);
+Task<absl::StatusOr<ScoredTokens>> TokenizeInput(const ScoreRequest& wire, const Caller& caller) {
+  const auto& [partner, parent, backends] = caller;
+  if (wire.has_text() && wire.has_continuation()) co_return co_await TokenizeTogether(wire, caller);
   ScoredTokens scored;
   if (wire.has_text()) {
-    PHYLLO_ASSIGN_OR_RETURN(scored.token_ids,
-                            EncodeText(wire.text(), true, partner, context, backends));
-    return scored;
+    PHYLLO_CO_ASSIGN_OR_RETURN(scored.token_ids,
+                               co_await EncodeText(wire.text(), true, partner, parent, backends));
+    co_return scored;
   }
   scored.token_ids.assign(wire.token_ids().ids().begin(), wire.token_ids().ids().end());
-  if (!wire.has_continuation()) return scored;
+  if (!wire.has_continuation()) co_return scored;
   if (scored.token_ids.empty())
-    return InvalidField("token_ids", "is empty: nothing for the continuation to follow");
+    co_return InvalidField("token_ids", "is empty: nothing for the continuation to follow");
   scored.first_scored_index = static_cast<int64_t>(scored.token_ids.size());
-  PHYLLO_ASSIGN_OR_RETURN(const std::vector<int32_t> continuation,
-                          EncodeText(wire.continuation(), false, partner, context, backends));
+  PHYLLO_CO_ASSIGN_OR_RETURN(
+      const std::vector<int32_t> continuation,
+      co_await EncodeText(wire.continuation(), false, partner, parent, backends));
   scored.token_ids.insert(scored.token_ids.end(), continuation.begin(), continuation.end());
-  return scored;
+  co_return scored;
 }
 
 absl::Status CheckTokens(const ScoredTokens& scored, int64_t limit) {
@@ -103,10 +106,11 @@ absl::Status CheckTokens(const ScoredTokens& scored, int64_t limit) {
 
 // Asks the tokenizer for the bytes of all tokens in `logprobs`. Those of ids that only pad the
 // vocabulary are empty.
-absl::Status AddTokenBytes(AnswerDecoder& decoder, RepeatedLogprobs& logprobs) {
-  PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded, decoder.Append({}, TokenIdsOf(logprobs)));
+Task<absl::Status> AddTokenBytes(AnswerDecoder& decoder, RepeatedLogprobs& logprobs) {
+  const std::vector<int32_t> token_ids = TokenIdsOf(logprobs);
+  PHYLLO_CO_ASSIGN_OR_RETURN(DecodedTokens decoded, co_await decoder.Append({}, token_ids));
   FillTokens(std::move(decoded.lookup_tokens), logprobs);
-  return absl::OkStatus();
+  co_return absl::OkStatus();
 }
 
 transformer::v1::ScoreRequest MakeStart(const ScoreRequest& wire, const ScoredTokens& scored) {
@@ -133,54 +137,47 @@ ScoreResponse Summary(const transformer::v1::ScoreFinished& finished, const Scor
 
 }  // namespace
 
-absl::Status Scorer::Score(const ScoreRequest& wire, const grpc::ServerContext& context,
-                           absl::FunctionRef<bool(const ScoreResponse&)> send) {
-  PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
-  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
-  PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
-  PHYLLO_RETURN_IF_ERROR(ValidateScoreRequest(wire, lease.info()));
-  const Caller caller{lease.state(), context, backends_};
-  PHYLLO_ASSIGN_OR_RETURN(const ScoredTokens scored, TokenizeInput(wire, caller));
-  PHYLLO_RETURN_IF_ERROR(CheckTokens(scored, lease.info().max_sequence_length()));
-  PHYLLO_RETURN_IF_ERROR(permit.AddTokens(static_cast<int64_t>(scored.token_ids.size())));
+Task<absl::Status> Scorer::Score(const ScoreRequest& wire,
+                                 StreamServerCall<ScoreResponse>& client) {
+  PHYLLO_CO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
+  PHYLLO_CO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
+  PHYLLO_CO_RETURN_IF_ERROR(ValidateScoreRequest(wire, lease.info()));
+  ParentCall& parent = client.parent();
+  const Caller caller{lease.state(), parent, backends_};
+  PHYLLO_CO_ASSIGN_OR_RETURN(const ScoredTokens scored, co_await TokenizeInput(wire, caller));
+  PHYLLO_CO_RETURN_IF_ERROR(CheckTokens(scored, lease.info().max_sequence_length()));
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddTokens(static_cast<int64_t>(scored.token_ids.size())));
   lease.SetTokens(static_cast<int64_t>(scored.token_ids.size()));
 
-  PHYLLO_ASSIGN_OR_RETURN(DecodeMultiplexer* const multiplexer,
-                          backends_.PickDecoder(lease.state()));
-  AnswerDecoder decoder(*multiplexer, context, {});
-  PromptRows rows(backends_, lease.state(), context, scored.token_ids);
-  const std::unique_ptr<grpc::ClientContext> call_context =
-      grpc::ClientContext::FromServerContext(context);
-  const auto stream = lease.stub().Score(call_context.get());
-  stream->Write(MakeStart(wire, scored));
+  PHYLLO_CO_ASSIGN_OR_RETURN(DecodeMultiplexer* const multiplexer,
+                             backends_.PickDecoder(lease.state()));
+  const AnswerDecoderOptions decoder_options;
+  AnswerDecoder decoder(*multiplexer, parent, decoder_options);
+  PromptRows rows(backends_, lease.state(), parent, scored.token_ids);
+  BidiCall<transformer::v1::ScoreRequest, transformer::v1::ScoreResponse> call(
+      parent, [&](auto* context, auto* reactor) { lease.stub().async()->Score(context, reactor); });
+  const transformer::v1::ScoreRequest start = MakeStart(wire, scored);
+  co_await call.Write(start);  // a failure shows in the next Read
 
-  absl::Status status;
-  bool listening = true;
   transformer::v1::ScoreResponse event;
-  while (status.ok() && listening && stream->Read(&event)) {
-    if (event.has_need()) {
-      status = rows.Answer(event.need(), [&](transformer::v1::HiddenStates hidden_states) {
-        transformer::v1::ScoreRequest answer;
-        answer.mutable_hidden_states()->Swap(&hidden_states);
-        return stream->Write(answer);
-      });
-    } else if (event.has_chunk()) {
-      ScoreResponse message;
+  while (co_await call.Read(event)) {
+    if (event.has_need()) PHYLLO_CO_RETURN_IF_ERROR(co_await rows.Answer(event.need(), call));
+    ScoreResponse message;
+    if (event.has_chunk()) {
       message.mutable_logprobs()->Swap(event.mutable_chunk()->mutable_logprobs());
-      status = AddTokenBytes(decoder, *message.mutable_logprobs());
-      if (status.ok()) listening = send(message);
+      PHYLLO_CO_RETURN_IF_ERROR(co_await AddTokenBytes(decoder, *message.mutable_logprobs()));
     } else if (event.has_finished()) {
-      listening = send(Summary(event.finished(), scored));
+      message = Summary(event.finished(), scored);
+    } else {
+      continue;
     }
+    const bool sent = co_await client.Write(message);
+    if (!sent) co_return absl::CancelledError("the client is gone");
   }
-  if (!status.ok() || !listening) call_context->TryCancel();
-  while (stream->Read(&event)) {
-  }
-  const absl::Status ended = FromGrpcStatus(stream->Finish());
-  if (!status.ok()) return status;
-  if (ended.code() == absl::StatusCode::kUnavailable) lease.MarkUnavailable();
-  return listening ? BackendCallStatus(BackendKind::kTransformer, ended)
-                   : absl::CancelledError("the client is gone");
+  const absl::Status ended = FromGrpcStatus(co_await call.Finish());
+  if (absl::IsUnavailable(ended)) lease.MarkUnavailable();
+  co_return BackendCallStatus(BackendKind::kTransformer, ended);
 }
 
 }  // namespace phyllo

@@ -2,10 +2,10 @@
 #ifndef PHYLLO_SERVICES_GATEWAY_SCORER_H_
 #define PHYLLO_SERVICES_GATEWAY_SCORER_H_
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "grpcpp/server_context.h"
 #include "phyllo/gateway/v1/gateway.pb.h"
+#include "services/gateway/async/server_calls.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/backends/backend_set.h"
 #include "services/gateway/requests/admission.h"
 
@@ -20,10 +20,9 @@ class Scorer {
  public:
   Scorer(BackendSet& backends, Admission& admission) : backends_(backends), admission_(admission) {}
 
-  // Sends messages to `send`, which tells whether the client still listens, and returns the status
-  // that ends the call.
-  absl::Status Score(const gateway::v1::ScoreRequest& wire, const grpc::ServerContext& context,
-                     absl::FunctionRef<bool(const gateway::v1::ScoreResponse&)> send);
+  // Writes messages to `client` and returns the status that ends its call.
+  Task<absl::Status> Score(const gateway::v1::ScoreRequest& wire,
+                           StreamServerCall<gateway::v1::ScoreResponse>& client);
 
  private:
   BackendSet& backends_;

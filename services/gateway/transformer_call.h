@@ -2,14 +2,12 @@
 #ifndef PHYLLO_SERVICES_GATEWAY_TRANSFORMER_CALL_H_
 #define PHYLLO_SERVICES_GATEWAY_TRANSFORMER_CALL_H_
 
-#include <cstdint>
-#include <memory>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/client_context.h"
-#include "grpcpp/server_context.h"
 #include "phyllo/transformer/v1/transformer.grpc.pb.h"
+#include "services/gateway/async/client_calls.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/backends/backend_set.h"
 #include "services/gateway/prompt_rows.h"
 
@@ -20,33 +18,29 @@ namespace phyllo {
 // `start`. Thread-compatible.
 class TransformerCall {
  public:
-  TransformerCall(TransformerLease& lease, PromptRows& prompt_rows,
-                  const grpc::ServerContext& parent, const transformer::v1::GenerateStart& start);
-  ~TransformerCall();
+  TransformerCall(TransformerLease& lease, PromptRows& prompt_rows, const ParentCall& parent,
+                  transformer::v1::GenerateStart start);
   TransformerCall(const TransformerCall&) = delete;
   TransformerCall& operator=(const TransformerCall&) = delete;
 
-  // Blocks for the next message that is not a need: tokens, progress or finished. After finished
+  // Waits for the next message that is not a need: tokens, progress or finished. After finished
   // there is none. Errors are the client's status: the transformer's own, or UNAVAILABLE naming the
   // service (the transformer, or the embedding while a need was answered) that is gone. A later
   // version continues on another transformer here: tokens sent so far and the prompt are all it
   // needs.
-  absl::StatusOr<transformer::v1::GenerateResponse> Next();
+  Task<absl::StatusOr<transformer::v1::GenerateResponse>> Next();
 
   // Breaks the stream off: Next ends with an error. Thread-safe.
-  void Cancel() { context_->TryCancel(); }
+  void Cancel() { call_.Cancel(); }
 
  private:
-  absl::Status AnswerNeed(const transformer::v1::Need& need);
-  absl::Status Finish();
+  Task<absl::Status> Finish();
 
   TransformerLease& lease_;
   PromptRows& prompt_rows_;
-  const std::unique_ptr<grpc::ClientContext> context_;
-  std::unique_ptr<
-      grpc::ClientReaderWriter<transformer::v1::GenerateRequest, transformer::v1::GenerateResponse>>
-      stream_;
-  bool ended_ = false;
+  transformer::v1::GenerateRequest start_;
+  bool started_ = false;
+  BidiCall<transformer::v1::GenerateRequest, transformer::v1::GenerateResponse> call_;
 };
 
 }  // namespace phyllo

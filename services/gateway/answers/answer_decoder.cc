@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/base/status_macros.h"
-
 namespace phyllo {
 namespace {
 
@@ -17,18 +15,18 @@ constexpr int64_t kMaxRequestsAhead = 32;
 
 }  // namespace
 
-AnswerDecoder::AnswerDecoder(DecodeMultiplexer& multiplexer, const grpc::ServerContext& parent,
+AnswerDecoder::AnswerDecoder(DecodeMultiplexer& multiplexer, ParentCall& parent,
                              const AnswerDecoderOptions& options)
     : one_by_one_(!options.stop_sequences.empty()),
       matcher_(options.stop_sequences, options.include_stop_sequence),
-      sequence_(multiplexer, [&parent] { return parent.IsCancelled(); }) {
+      sequence_(multiplexer, parent) {
   options_.set_skip_special_tokens(options.skip_special_tokens);
   options_.mutable_prompt_tail_token_ids()->Add(options.prompt_tail_token_ids.begin(),
                                                 options.prompt_tail_token_ids.end());
 }
 
-absl::StatusOr<DecodedTokens> AnswerDecoder::Append(absl::Span<const int32_t> token_ids,
-                                                    absl::Span<const int32_t> lookup_token_ids) {
+Task<absl::StatusOr<DecodedTokens>> AnswerDecoder::Append(
+    absl::Span<const int32_t> token_ids, absl::Span<const int32_t> lookup_token_ids) {
   DecodedTokens decoded;
   const int64_t ids_per_request = one_by_one_ ? 1 : std::max<int64_t>(token_ids.size(), 1);
   for (size_t begin = 0; (begin < token_ids.size() || begin == 0) && !stopped();) {
@@ -39,7 +37,7 @@ absl::StatusOr<DecodedTokens> AnswerDecoder::Append(absl::Span<const int32_t> to
       ++request_count;
     } while (begin < token_ids.size() && request_count < kMaxRequestsAhead);
     for (; request_count > 0; --request_count) {
-      PHYLLO_ASSIGN_OR_RETURN(DecodeSequenceResponse response, sequence_.Receive());
+      PHYLLO_CO_ASSIGN_OR_RETURN(DecodeSequenceResponse response, co_await sequence_.Receive());
       for (std::string& token : *response.mutable_lookup_tokens())
         decoded.lookup_tokens.push_back(std::move(token));
       if (stopped()) continue;  // Answers to ids that come after the stop.
@@ -48,14 +46,15 @@ absl::StatusOr<DecodedTokens> AnswerDecoder::Append(absl::Span<const int32_t> to
     }
   }
   decoded.used_count = std::min<int64_t>(decoded.used_count, token_ids.size());
-  return decoded;
+  co_return decoded;
 }
 
-absl::StatusOr<std::string> AnswerDecoder::Finish() {
+Task<absl::StatusOr<std::string>> AnswerDecoder::Finish() {
   Send({}, {}, true);
-  PHYLLO_ASSIGN_OR_RETURN(const DecodeSequenceResponse response, sequence_.Receive());
+  PHYLLO_CO_ASSIGN_OR_RETURN(const DecodeSequenceResponse response, co_await sequence_.Receive());
   std::string text = matcher_.Append(response.text_delta());
-  return text + matcher_.Finish();
+  text += matcher_.Finish();
+  co_return text;
 }
 
 void AnswerDecoder::Send(absl::Span<const int32_t> token_ids,

@@ -11,9 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "grpcpp/server_context.h"
 #include "phyllo/tokenizer/v1/tokenizer.pb.h"
 #include "services/gateway/answers/stop_matcher.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/backends/decode_multiplexer.h"
 
 namespace phyllo {
@@ -38,19 +39,18 @@ struct DecodedTokens {
 // status: UNAVAILABLE names the tokenizer. Thread-compatible.
 class AnswerDecoder {
  public:
-  // `parent` is the client's call: Append and Finish give up soon after it has ended. Borrows both.
-  AnswerDecoder(DecodeMultiplexer& multiplexer, const grpc::ServerContext& parent,
+  // `parent` is the client's call: Append and Finish give up when it is cancelled. Borrows both.
+  AnswerDecoder(DecodeMultiplexer& multiplexer, ParentCall& parent,
                 const AnswerDecoderOptions& options);
   AnswerDecoder(const AnswerDecoder&) = delete;
   AnswerDecoder& operator=(const AnswerDecoder&) = delete;
 
   // The next ids, and ids whose bytes are wanted beside the text. Not after stopped() or Finish.
-  absl::StatusOr<DecodedTokens> Append(absl::Span<const int32_t> token_ids,
-                                       absl::Span<const int32_t> lookup_token_ids);
+  Task<absl::StatusOr<DecodedTokens>> Append(absl::Span<const int32_t> token_ids,
+                                             absl::Span<const int32_t> lookup_token_ids);
 
-  // No more ids come: returns the text that was held back. It may still
-  // complete a stop sequence.
-  absl::StatusOr<std::string> Finish();
+  // No more ids come: returns the text that was held back. It may still complete a stop sequence.
+  Task<absl::StatusOr<std::string>> Finish();
 
   // Index of the stop sequence that ended the text, if one did.
   std::optional<int64_t> stopped() const { return matcher_.matched(); }

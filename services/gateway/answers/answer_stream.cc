@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "model/base/status_macros.h"
 #include "services/common/durations.h"
 #include "services/gateway/answers/logprob_tokens.h"
 
@@ -32,18 +31,18 @@ AnswerDecoderOptions DecoderOptions(const GenerationRequest& request, const Prom
 }  // namespace
 
 AnswerStream::AnswerStream(const AnswerStreamOptions& options, DecodeMultiplexer& decoder,
-                           const grpc::ServerContext& parent)
+                           ParentCall& parent)
     : options_(options),
       decoder_(decoder, parent, DecoderOptions(options.request, options.prompt)) {}
 
-absl::Status AnswerStream::Begin() {
-  if (!options_.request.wire->output().echo_prompt()) return absl::OkStatus();
+Task<absl::Status> AnswerStream::Begin() {
+  if (!options_.request.wire->output().echo_prompt()) co_return absl::OkStatus();
   gateway::v1::Delta delta;
   delta.set_text(options_.prompt.text);
-  return SendDelta(std::move(delta));
+  co_return co_await SendDelta(std::move(delta));
 }
 
-absl::Status AnswerStream::AddTokens(const transformer::v1::Tokens& tokens) {
+Task<absl::Status> AnswerStream::AddTokens(const transformer::v1::Tokens& tokens) {
   GenerationTrace& trace = options_.trace;
   const absl::Duration now = trace.since_arrival.Elapsed();
   std::optional<absl::Duration> gap;
@@ -60,24 +59,25 @@ absl::Status AnswerStream::AddTokens(const transformer::v1::Tokens& tokens) {
 
   pending_.mutable_token_ids()->MergeFrom(tokens.token_ids());
   if (WantsLogprobs()) pending_.mutable_logprobs()->MergeFrom(tokens.logprobs());
-  return pending_.token_ids_size() >= options_.request.stream_interval ? Flush() : absl::OkStatus();
+  if (pending_.token_ids_size() < options_.request.stream_interval) co_return absl::OkStatus();
+  co_return co_await Flush();
 }
 
-absl::Status AnswerStream::AddProgress(const transformer::v1::PrefillProgress& progress) {
-  if (!options_.request.wire->output().prefill_progress()) return absl::OkStatus();
+Task<absl::Status> AnswerStream::AddProgress(const transformer::v1::PrefillProgress& progress) {
+  if (!options_.request.wire->output().prefill_progress()) co_return absl::OkStatus();
   gateway::v1::GenerateResponse message;
   message.mutable_prefill_progress()->set_done_token_count(progress.done_token_count());
   message.mutable_prefill_progress()->set_total_token_count(progress.total_token_count());
-  return options_.sink.Send(std::move(message));
+  co_return co_await options_.sink.Send(std::move(message));
 }
 
-absl::Status AnswerStream::AddPromptLogprobs(transformer::v1::PromptLogprobs logprobs) {
-  PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded,
-                          decoder_.Append({}, TokenIdsOf(logprobs.logprobs())));
+Task<absl::Status> AnswerStream::AddPromptLogprobs(transformer::v1::PromptLogprobs logprobs) {
+  const std::vector<int32_t> token_ids = TokenIdsOf(logprobs.logprobs());
+  PHYLLO_CO_ASSIGN_OR_RETURN(DecodedTokens decoded, co_await decoder_.Append({}, token_ids));
   FillTokens(std::move(decoded.lookup_tokens), *logprobs.mutable_logprobs());
   for (PositionLogprobs& position : *logprobs.mutable_logprobs())
     prompt_logprobs_.Add()->Swap(&position);
-  return absl::OkStatus();
+  co_return absl::OkStatus();
 }
 
 void AnswerStream::SetPrefilled(const transformer::v1::Prefilled& prefilled) {
@@ -85,18 +85,18 @@ void AnswerStream::SetPrefilled(const transformer::v1::Prefilled& prefilled) {
   *transformer_finished_.mutable_latency() = prefilled.latency();
 }
 
-absl::Status AnswerStream::End(const transformer::v1::GenerateFinished& finished) {
-  if (!pending_.token_ids().empty()) PHYLLO_RETURN_IF_ERROR(Flush());
+Task<absl::Status> AnswerStream::End(const transformer::v1::GenerateFinished& finished) {
+  if (!pending_.token_ids().empty()) PHYLLO_CO_RETURN_IF_ERROR(co_await Flush());
   // What came last may have completed a stop sequence: then that is how the answer ends.
-  if (ended_) return absl::OkStatus();
+  if (ended_) co_return absl::OkStatus();
   ended_ = true;
   transformer_finished_ = finished;
   gateway::v1::Delta rest;
-  PHYLLO_ASSIGN_OR_RETURN(*rest.mutable_text(), decoder_.Finish());
-  return SendDelta(std::move(rest));
+  PHYLLO_CO_ASSIGN_OR_RETURN(*rest.mutable_text(), co_await decoder_.Finish());
+  co_return co_await SendDelta(std::move(rest));
 }
 
-absl::Status AnswerStream::SendFinished(const gateway::v1::ResolvedParameters& resolved) {
+Task<absl::Status> AnswerStream::SendFinished(const gateway::v1::ResolvedParameters& resolved) {
   GenerationTrace& trace = options_.trace;
   gateway::v1::GenerateResponse message;
   gateway::v1::Finished& finished = *message.mutable_finished();
@@ -133,11 +133,11 @@ absl::Status AnswerStream::SendFinished(const gateway::v1::ResolvedParameters& r
   *latency.mutable_total() = ToProtoDuration(trace.since_arrival.Elapsed());
   *finished.mutable_resolved() = resolved;
   finished.mutable_prompt_logprobs()->Swap(&prompt_logprobs_);
-  return options_.sink.Send(std::move(message));
+  co_return co_await options_.sink.Send(std::move(message));
 }
 
 // Decodes what is pending and sends it.
-absl::Status AnswerStream::Flush() {
+Task<absl::Status> AnswerStream::Flush() {
   gateway::v1::Delta delta = std::exchange(pending_, {});
   absl::Span<const int32_t> text_ids = delta.token_ids();
   // The id that ends the answer counts as generated and is not part of its text.
@@ -145,8 +145,8 @@ absl::Status AnswerStream::Flush() {
     stop_token_id_ = text_ids.back();
     text_ids.remove_suffix(1);
   }
-  PHYLLO_ASSIGN_OR_RETURN(DecodedTokens decoded,
-                          decoder_.Append(text_ids, TokenIdsOf(delta.logprobs())));
+  const std::vector<int32_t> lookup_ids = TokenIdsOf(delta.logprobs());
+  PHYLLO_CO_ASSIGN_OR_RETURN(DecodedTokens decoded, co_await decoder_.Append(text_ids, lookup_ids));
   FillTokens(std::move(decoded.lookup_tokens), *delta.mutable_logprobs());
   if (decoder_.stopped().has_value()) {
     // What the transformer generated beyond the stop is not part of the answer.
@@ -160,15 +160,15 @@ absl::Status AnswerStream::Flush() {
   }
   delta.set_text(std::move(decoded.text));
   if (!options_.request.wire->output().token_ids()) delta.clear_token_ids();
-  return SendDelta(std::move(delta));
+  co_return co_await SendDelta(std::move(delta));
 }
 
-absl::Status AnswerStream::SendDelta(gateway::v1::Delta delta) {
+Task<absl::Status> AnswerStream::SendDelta(gateway::v1::Delta delta) {
   if (delta.text().empty() && delta.token_ids().empty() && delta.logprobs().empty())
-    return absl::OkStatus();
+    co_return absl::OkStatus();
   gateway::v1::GenerateResponse message;
   message.mutable_delta()->Swap(&delta);
-  return options_.sink.Send(std::move(message));
+  co_return co_await options_.sink.Send(std::move(message));
 }
 
 }  // namespace phyllo

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "grpcpp/server_context.h"
 #include "phyllo/gateway/v1/generate.pb.h"
 #include "phyllo/transformer/v1/generate.pb.h"
 #include "services/gateway/answers/answer_decoder.h"
 #include "services/gateway/answers/response_sink.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/requests/gateway_metrics.h"
 #include "services/gateway/requests/generation_request.h"
 #include "services/gateway/requests/prompt.h"
@@ -33,29 +34,28 @@ struct AnswerStreamOptions {
 class AnswerStream {
  public:
   // `decoder` is that of the tokenizer that decodes this answer.
-  AnswerStream(const AnswerStreamOptions& options, DecodeMultiplexer& decoder,
-               const grpc::ServerContext& parent);
+  AnswerStream(const AnswerStreamOptions& options, DecodeMultiplexer& decoder, ParentCall& parent);
 
   // Sends the prompt's text if it is to be repeated.
-  absl::Status Begin();
-  absl::Status AddTokens(const transformer::v1::Tokens& tokens);
-  absl::Status AddProgress(const transformer::v1::PrefillProgress& progress);
-  absl::Status AddPromptLogprobs(transformer::v1::PromptLogprobs logprobs);
+  Task<absl::Status> Begin();
+  Task<absl::Status> AddTokens(const transformer::v1::Tokens& tokens);
+  Task<absl::Status> AddProgress(const transformer::v1::PrefillProgress& progress);
+  Task<absl::Status> AddPromptLogprobs(transformer::v1::PromptLogprobs logprobs);
   // What is known of a generation that a stop sequence may end before the transformer does.
   void SetPrefilled(const transformer::v1::Prefilled& prefilled);
   // The transformer is done. Sends what was held back.
-  absl::Status End(const transformer::v1::GenerateFinished& finished);
+  Task<absl::Status> End(const transformer::v1::GenerateFinished& finished);
 
   // True after End, and when a stop sequence has ended the answer: the transformer is not needed
   // any more.
   bool ended() const { return ended_; }
 
   // Sends the final message; `resolved` says what the answer was computed with.
-  absl::Status SendFinished(const gateway::v1::ResolvedParameters& resolved);
+  Task<absl::Status> SendFinished(const gateway::v1::ResolvedParameters& resolved);
 
  private:
-  absl::Status Flush();
-  absl::Status SendDelta(gateway::v1::Delta delta);
+  Task<absl::Status> Flush();
+  Task<absl::Status> SendDelta(gateway::v1::Delta delta);
   bool WantsLogprobs() const { return options_.request.wire->output().has_logprobs(); }
 
   const AnswerStreamOptions options_;

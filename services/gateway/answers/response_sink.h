@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "grpcpp/server_context.h"
-#include "grpcpp/support/sync_stream.h"
 #include "phyllo/gateway/v1/gateway.pb.h"
-#include "services/gateway/answers/stall_watch.h"
+#include "services/gateway/async/server_calls.h"
+#include "services/gateway/async/task.h"
 
 namespace phyllo {
 
@@ -19,30 +18,26 @@ class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
   // CANCELLED if nobody listens any more.
-  virtual absl::Status Send(gateway::v1::GenerateResponse message) = 0;
+  virtual Task<absl::Status> Send(gateway::v1::GenerateResponse message) = 0;
   // Whether messages are kept until the last has come.
   virtual bool keeps() const = 0;
 };
 
-// Numbers messages and writes them to the client. Borrows its arguments.
+// Numbers messages and writes them to the client. Borrows the call.
 class StreamSink final : public ResponseSink {
  public:
-  StreamSink(grpc::ServerContext& context,
-             grpc::ServerWriter<gateway::v1::GenerateResponse>& writer, StallWatch& stall_watch)
-      : context_(context), writer_(writer), stall_watch_(stall_watch) {}
+  explicit StreamSink(StreamServerCall<gateway::v1::GenerateResponse>& call) : call_(call) {}
 
-  absl::Status Send(gateway::v1::GenerateResponse message) override {
+  Task<absl::Status> Send(gateway::v1::GenerateResponse message) override {
     message.set_sequence_number(next_number_++);
-    const StallWatch::Guard guard(stall_watch_, context_);
-    return writer_.Write(message) ? absl::OkStatus()
-                                  : absl::CancelledError("the client is gone, or reads too slowly");
+    const bool sent = co_await call_.Write(message);
+    co_return sent ? absl::OkStatus()
+                   : absl::CancelledError("the client is gone, or reads too slowly");
   }
   bool keeps() const override { return false; }
 
  private:
-  grpc::ServerContext& context_;
-  grpc::ServerWriter<gateway::v1::GenerateResponse>& writer_;
-  StallWatch& stall_watch_;
+  StreamServerCall<gateway::v1::GenerateResponse>& call_;
   int64_t next_number_ = 0;
 };
 
@@ -51,7 +46,7 @@ class CollectingSink final : public ResponseSink {
  public:
   explicit CollectingSink(gateway::v1::GenerateUnaryResponse& response) : response_(response) {}
 
-  absl::Status Send(gateway::v1::GenerateResponse message) override {
+  Task<absl::Status> Send(gateway::v1::GenerateResponse message) override {
     while (response_.choices_size() <= message.choice_index()) response_.add_choices();
     gateway::v1::Choice& choice = *response_.mutable_choices(message.choice_index());
     if (message.has_delta()) {
@@ -62,7 +57,7 @@ class CollectingSink final : public ResponseSink {
     } else if (message.has_finished()) {
       choice.mutable_finished()->Swap(message.mutable_finished());
     }
-    return absl::OkStatus();
+    co_return absl::OkStatus();
   }
   bool keeps() const override { return true; }
 

@@ -56,16 +56,22 @@ absl::StatusOr<TransformerLease> BackendSet::AcquireTransformer() {
   return TransformerLease(*this, *index, std::move(state));
 }
 
-absl::Status BackendSet::CallTokenizer(
-    const BackendState* partner, const std::function<grpc::Status(TokenizerService::Stub&)>& call) {
-  return CallInTurn(BackendKind::kTokenizer, partner,
-                    [&](int64_t index) { return call(*connections_[index].tokenizer); });
+Task<absl::Status> BackendSet::CallTokenizer(const BackendState* partner, const ParentCall& parent,
+                                             StubCall<TokenizerService::Stub> call) {
+  return CallInTurn(
+      BackendKind::kTokenizer, partner, parent,
+      [this, call = std::move(call)](int64_t index, grpc::ClientContext& context, CallDone done) {
+        call(*connections_[index].tokenizer, context, std::move(done));
+      });
 }
 
-absl::Status BackendSet::CallEmbedding(
-    const BackendState* partner, const std::function<grpc::Status(EmbeddingService::Stub&)>& call) {
-  return CallInTurn(BackendKind::kEmbedding, partner,
-                    [&](int64_t index) { return call(*connections_[index].embedding); });
+Task<absl::Status> BackendSet::CallEmbedding(const BackendState* partner, const ParentCall& parent,
+                                             StubCall<EmbeddingService::Stub> call) {
+  return CallInTurn(
+      BackendKind::kEmbedding, partner, parent,
+      [this, call = std::move(call)](int64_t index, grpc::ClientContext& context, CallDone done) {
+        call(*connections_[index].embedding, context, std::move(done));
+      });
 }
 
 absl::StatusOr<DecodeMultiplexer*> BackendSet::PickDecoder(const BackendState& partner) {
@@ -106,19 +112,21 @@ absl::StatusOr<int64_t> BackendSet::Pick(BackendKind kind, const BackendState* p
   return ChooseByTurn(states_, kind, partner, turn);
 }
 
-absl::Status BackendSet::CallInTurn(BackendKind kind, const BackendState* partner,
-                                    const std::function<grpc::Status(int64_t index)>& call) {
+Task<absl::Status> BackendSet::CallInTurn(BackendKind kind, const BackendState* partner,
+                                          const ParentCall& parent, IndexCall call) {
   // Every failure takes one server away from the choice; the bound is for servers that come back
   // while others fail.
   for (size_t attempt = 0; attempt < connections_.size(); ++attempt) {
     const absl::StatusOr<int64_t> index = Pick(kind, partner);
-    if (!index.ok()) return index.status();
-    const grpc::Status status = call(*index);
+    if (!index.ok()) co_return index.status();
+    const std::unique_ptr<grpc::ClientContext> context = parent.MakeContext();
+    const grpc::Status status =
+        co_await UnaryCall([&](CallDone done) { call(*index, *context, std::move(done)); });
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE)
-      return BackendCallStatus(kind, FromGrpcStatus(status));
+      co_return BackendCallStatus(kind, FromGrpcStatus(status));
     MarkUnavailable(*index);
   }
-  return ServiceUnavailable(kind);
+  co_return ServiceUnavailable(kind);
 }
 
 void BackendSet::MarkUnavailable(int64_t index) {

@@ -19,6 +19,9 @@
 #include "phyllo/embedding/v1/embedding.grpc.pb.h"
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
 #include "phyllo/transformer/v1/transformer.grpc.pb.h"
+#include "services/gateway/async/client_calls.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/backends/backend.h"
 #include "services/gateway/backends/decode_multiplexer.h"
 
@@ -40,6 +43,10 @@ struct BackendSetOptions {
 
 class TransformerLease;
 
+// Makes a unary call: of a stub, with a context and the callback of its end.
+template <typename Stub>
+using StubCall = std::function<void(Stub&, grpc::ClientContext&, CallDone)>;
+
 // Owns one channel to each server, what is shared on it, and a thread that asks all of them for
 // GetInfo, again and again: a server that answers is available, one that does not is passed over
 // until it does. Thread-safe. Outlives its leases.
@@ -53,17 +60,15 @@ class BackendSet {
   // Chooses a transformer for a new request; see ChooseTransformer.
   absl::StatusOr<TransformerLease> AcquireTransformer() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls `call` with the stub of the next tokenizer or embedding in turn that belongs to
-  // `partner`'s model (any, if null). If that answers UNAVAILABLE, the server is passed over from
-  // now on and the call is made to the next one, until none is left: these services keep no state.
-  // Other statuses are returned as BackendCallStatus gives them.
-  absl::Status CallTokenizer(
-      const BackendState* partner,
-      const std::function<grpc::Status(tokenizer::v1::TokenizerService::Stub&)>& call)
+  // Makes `call`, on behalf of `parent`, with the stub of the next tokenizer or embedding in turn
+  // that belongs to `partner`'s model (any, if null). If that answers UNAVAILABLE, the server is
+  // passed over from now on and the call is made to the next one, until none is left: these
+  // services keep no state. Other statuses are returned as BackendCallStatus gives them.
+  Task<absl::Status> CallTokenizer(const BackendState* partner, const ParentCall& parent,
+                                   StubCall<tokenizer::v1::TokenizerService::Stub> call)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CallEmbedding(
-      const BackendState* partner,
-      const std::function<grpc::Status(embedding::v1::EmbeddingService::Stub&)>& call)
+  Task<absl::Status> CallEmbedding(const BackendState* partner, const ParentCall& parent,
+                                   StubCall<embedding::v1::EmbeddingService::Stub> call)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a sequence, where the next tokenizer in turn decodes. As for CallTokenizer, but a failure
@@ -87,10 +92,11 @@ class BackendSet {
   void AddBackends(BackendKind kind, const std::vector<std::string>& addresses);
   absl::StatusOr<int64_t> Pick(BackendKind kind, const BackendState* partner)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `call` with the index of one server after the other until it answers something else than
+  // Makes `call` with the index of one server after the other until one answers something else than
   // UNAVAILABLE.
-  absl::Status CallInTurn(BackendKind kind, const BackendState* partner,
-                          const std::function<grpc::Status(int64_t index)>& call)
+  using IndexCall = std::function<void(int64_t index, grpc::ClientContext&, CallDone)>;
+  Task<absl::Status> CallInTurn(BackendKind kind, const BackendState* partner,
+                                const ParentCall& parent, IndexCall call)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Passes the server over until it answers again, and asks it soon.
   void MarkUnavailable(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,4 +1,4 @@
-// The call is a reactor: gRPC's threads read and write, and wake the sequence that a piece is for.
+// The call is a reactor: gRPC's threads read and write, and who waits for a piece goes on in them.
 // Invariants:
 // - At most one read and one write are under way. incoming_ belongs to the read, outgoing_ to the
 //   write; what is sent meanwhile is written when it ends.
@@ -6,13 +6,14 @@
 //   a hold of its own, taken while held_.
 #include "services/gateway/backends/decode_multiplexer.h"
 
+#include <coroutine>
 #include <deque>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
 #include "services/common/status_bridge.h"
@@ -26,104 +27,94 @@ using tokenizer::v1::DecodeSequencesRequest;
 using tokenizer::v1::DecodeSequencesResponse;
 using tokenizer::v1::TokenizerService;
 
-namespace {
-
-// Between two looks at whether somebody who waits is still wanted.
-constexpr absl::Duration kCancelCheckInterval = absl::Milliseconds(100);
-
-}  // namespace
-
-// Thread-safe. Owned jointly by the sequences.
+// Thread-safe. Lives until gRPC has called OnDone and no sequence refers to it.
 class DecodeCall final
     : private grpc::ClientBidiReactor<DecodeSequencesRequest, DecodeSequencesResponse> {
  public:
-  explicit DecodeCall(TokenizerService::Stub& stub);
-  // Ends the call: well, if everything is answered. Waits for its end; not in one of gRPC's
-  // callbacks.
-  ~DecodeCall() override;
-  DecodeCall(const DecodeCall&) = delete;
-  DecodeCall& operator=(const DecodeCall&) = delete;
+  static std::shared_ptr<DecodeCall> Open(TokenizerService::Stub& stub);
 
-  // False once the call has broken.
-  bool is_open() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the number of a new sequence.
-  int64_t Begin() ABSL_LOCKS_EXCLUDED(mutex_);
-  // What is still answered to the sequence is dropped.
+  // Returns the number of a new sequence; nothing if the call is ending or has broken.
+  std::optional<int64_t> Begin() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What is still answered to the sequence is dropped. With the last sequence the call ends: well,
+  // if everything is answered.
   void End(int64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Send(int64_t id, DecodeSequenceRequest request) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<DecodeSequenceResponse> Receive(int64_t id,
-                                                 const std::function<bool()>& is_cancelled)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  Task<absl::StatusOr<DecodeSequenceResponse>> Receive(int64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The sequence's client is gone: from now on it does not wait.
+  void Cancel(int64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Sequence {
     std::deque<DecodeSequenceResponse> responses;
-    absl::CondVar news;
+    bool cancelled = false;
+    std::coroutine_handle<> waiter;  // for a response, or for the news that none comes
   };
 
+  // Suspends unless there is something to receive, or nothing to wait for.
+  struct News {
+    DecodeCall& call;
+    const int64_t id;
+    bool await_ready() noexcept { return false; }
+    bool await_suspend(std::coroutine_handle<> waiter) { return call.WaitForNews(id, waiter); }
+    void await_resume() noexcept {}
+  };
+
+  DecodeCall() = default;
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDone(const grpc::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes what waits to be written to outgoing_; the caller writes it without the lock.
   void BeginWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsDone() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return status_.has_value(); }
+  bool WaitForNews(int64_t id, std::coroutine_handle<> waiter) ABSL_LOCKS_EXCLUDED(mutex_);
 
   grpc::ClientContext context_;
+  std::shared_ptr<DecodeCall> self_;  // reset by OnDone
   DecodeSequencesRequest outgoing_;
   DecodeSequencesResponse incoming_;
 
-  mutable absl::Mutex mutex_;
+  absl::Mutex mutex_;
   DecodeSequencesRequest next_ ABSL_GUARDED_BY(mutex_);  // waits while outgoing_ is written
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool held_ ABSL_GUARDED_BY(mutex_) = true;              // until the tokenizer says nothing more
+  bool held_ ABSL_GUARDED_BY(mutex_) = true;  // until the last sequence or the tokenizer ends
   int64_t unanswered_count_ ABSL_GUARDED_BY(mutex_) = 0;  // messages
   int64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<int64_t, Sequence> sequences_ ABSL_GUARDED_BY(mutex_);  // by id
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);     // set: the call has ended
 };
 
-DecodeCall::DecodeCall(TokenizerService::Stub& stub) {
+std::shared_ptr<DecodeCall> DecodeCall::Open(TokenizerService::Stub& stub) {
+  const auto call = std::shared_ptr<DecodeCall>(new DecodeCall());
+  call->self_ = call;
   // The headers go out with the first request.
-  context_.set_initial_metadata_corked(true);
-  stub.async()->DecodeSequences(&context_, this);
-  AddHold();
-  StartRead(&incoming_);
-  StartCall();
+  call->context_.set_initial_metadata_corked(true);
+  stub.async()->DecodeSequences(&call->context_, call.get());
+  call->AddHold();
+  call->StartRead(&call->incoming_);
+  call->StartCall();
+  return call;
 }
 
-DecodeCall::~DecodeCall() {
-  bool held = false, answered = false;
-  {
-    const absl::MutexLock lock(&mutex_);
-    held = std::exchange(held_, false);
-    answered = !writing_ && unanswered_count_ == 0;
-  }
-  if (held) {
-    if (answered) {
-      StartWritesDone();
-    } else {
-      context_.TryCancel();
-    }
-    RemoveHold();
-  }
+std::optional<int64_t> DecodeCall::Begin() {
   const absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &DecodeCall::IsDone));
-}
-
-bool DecodeCall::is_open() const {
-  const absl::MutexLock lock(&mutex_);
-  return held_;
-}
-
-int64_t DecodeCall::Begin() {
-  const absl::MutexLock lock(&mutex_);
+  if (!held_) return std::nullopt;
   sequences_.try_emplace(next_id_);
   return next_id_++;
 }
 
 void DecodeCall::End(int64_t id) {
-  const absl::MutexLock lock(&mutex_);
-  sequences_.erase(id);
+  bool answered = false;
+  {
+    const absl::MutexLock lock(&mutex_);
+    sequences_.erase(id);
+    if (!sequences_.empty() || !std::exchange(held_, false)) return;
+    answered = !writing_ && unanswered_count_ == 0;
+  }
+  if (answered) {
+    StartWritesDone();
+  } else {
+    context_.TryCancel();
+  }
+  RemoveHold();
 }
 
 void DecodeCall::Send(int64_t id, DecodeSequenceRequest request) {
@@ -141,22 +132,42 @@ void DecodeCall::Send(int64_t id, DecodeSequenceRequest request) {
   RemoveHold();
 }
 
-absl::StatusOr<DecodeSequenceResponse> DecodeCall::Receive(
-    int64_t id, const std::function<bool()>& is_cancelled) {
+Task<absl::StatusOr<DecodeSequenceResponse>> DecodeCall::Receive(int64_t id) {
+  co_await News{*this, id};
   const absl::MutexLock lock(&mutex_);
   Sequence& sequence = sequences_.at(id);
-  while (sequence.responses.empty()) {
-    if (status_.has_value()) return *status_;
-    if (sequence.news.WaitWithTimeout(&mutex_, kCancelCheckInterval) && is_cancelled())
-      return absl::CancelledError("the client is gone");
+  if (!sequence.responses.empty()) {
+    DecodeSequenceResponse response = std::move(sequence.responses.front());
+    sequence.responses.pop_front();
+    co_return response;
   }
-  DecodeSequenceResponse response = std::move(sequence.responses.front());
-  sequence.responses.pop_front();
-  return response;
+  if (status_.has_value()) co_return *status_;
+  co_return absl::CancelledError("the client is gone");
+}
+
+bool DecodeCall::WaitForNews(int64_t id, std::coroutine_handle<> waiter) {
+  const absl::MutexLock lock(&mutex_);
+  Sequence& sequence = sequences_.at(id);
+  if (!sequence.responses.empty() || sequence.cancelled || status_.has_value()) return false;
+  sequence.waiter = waiter;
+  return true;
+}
+
+void DecodeCall::Cancel(int64_t id) {
+  std::coroutine_handle<> waiter;
+  {
+    const absl::MutexLock lock(&mutex_);
+    const auto sequence = sequences_.find(id);
+    if (sequence == sequences_.end()) return;
+    sequence->second.cancelled = true;
+    waiter = std::exchange(sequence->second.waiter, nullptr);
+  }
+  if (waiter) waiter.resume();
 }
 
 void DecodeCall::OnReadDone(bool ok) {
   bool held = false;
+  std::vector<std::coroutine_handle<>> waiters;
   {
     const absl::MutexLock lock(&mutex_);
     if (ok) {
@@ -168,11 +179,13 @@ void DecodeCall::OnReadDone(bool ok) {
       const auto sequence = sequences_.find(piece.sequence_id());
       if (!ok || sequence == sequences_.end()) continue;
       sequence->second.responses.push_back(std::move(piece));
-      sequence->second.news.Signal();
+      if (sequence->second.waiter)
+        waiters.push_back(std::exchange(sequence->second.waiter, nullptr));
     }
   }
   if (ok) StartRead(&incoming_);
   if (held) RemoveHold();
+  for (const std::coroutine_handle<> waiter : waiters) waiter.resume();
 }
 
 void DecodeCall::OnWriteDone(bool ok) {
@@ -186,11 +199,18 @@ void DecodeCall::OnWriteDone(bool ok) {
 }
 
 void DecodeCall::OnDone(const grpc::Status& grpc_status) {
-  const absl::MutexLock lock(&mutex_);
+  const std::shared_ptr<DecodeCall> self = std::move(self_);
   const absl::Status status = FromGrpcStatus(grpc_status);
-  status_ = status.ok() ? absl::InternalError("the tokenizer ended the stream early")
-                        : BackendCallStatus(BackendKind::kTokenizer, status);
-  for (auto& [id, sequence] : sequences_) sequence.news.Signal();
+  std::vector<std::coroutine_handle<>> waiters;
+  {
+    const absl::MutexLock lock(&mutex_);
+    status_ = status.ok() ? absl::InternalError("the tokenizer ended the stream early")
+                          : BackendCallStatus(BackendKind::kTokenizer, status);
+    for (auto& [id, sequence] : sequences_) {
+      if (sequence.waiter) waiters.push_back(std::exchange(sequence.waiter, nullptr));
+    }
+  }
+  for (const std::coroutine_handle<> waiter : waiters) waiter.resume();
 }
 
 void DecodeCall::BeginWrite() {
@@ -200,21 +220,24 @@ void DecodeCall::BeginWrite() {
   outgoing_.Swap(&next_);
 }
 
-std::shared_ptr<DecodeCall> DecodeMultiplexer::Join() {
+std::shared_ptr<DecodeCall> DecodeMultiplexer::Join(int64_t& id) {
   const absl::MutexLock lock(&mutex_);
   std::shared_ptr<DecodeCall> call = call_.lock();
-  if (call == nullptr || !call->is_open()) {
-    call = std::make_shared<DecodeCall>(stub_);
-    call_ = call;
+  std::optional<int64_t> begun = call != nullptr ? call->Begin() : std::nullopt;
+  while (!begun.has_value()) {
+    call_ = call = DecodeCall::Open(stub_);
+    begun = call->Begin();
   }
+  id = *begun;
   return call;
 }
 
-DecodeSequence::DecodeSequence(DecodeMultiplexer& multiplexer, std::function<bool()> is_cancelled)
-    : multiplexer_(multiplexer), is_cancelled_(std::move(is_cancelled)) {}
+DecodeSequence::DecodeSequence(DecodeMultiplexer& multiplexer, ParentCall& parent)
+    : multiplexer_(multiplexer), parent_(parent) {}
 
 DecodeSequence::~DecodeSequence() {
   if (call_ == nullptr) return;
+  parent_.RemoveListener(listener_id_);
   if (!finished_) {
     DecodeSequenceRequest last;
     last.set_finish(true);
@@ -225,15 +248,15 @@ DecodeSequence::~DecodeSequence() {
 
 void DecodeSequence::Send(DecodeSequenceRequest request) {
   if (call_ == nullptr) {
-    call_ = multiplexer_.Join();
-    id_ = call_->Begin();
+    call_ = multiplexer_.Join(id_);
+    listener_id_ = parent_.AddListener([call = call_, id = id_] { call->Cancel(id); });
   }
   finished_ = request.finish();
   call_->Send(id_, std::move(request));
 }
 
-absl::StatusOr<DecodeSequenceResponse> DecodeSequence::Receive() {
-  return call_->Receive(id_, is_cancelled_);
+Task<absl::StatusOr<DecodeSequenceResponse>> DecodeSequence::Receive() {
+  return call_->Receive(id_);
 }
 
 }  // namespace phyllo

@@ -3,13 +3,14 @@
 #define PHYLLO_SERVICES_GATEWAY_BACKENDS_DECODE_MULTIPLEXER_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 
 namespace phyllo {
 
@@ -28,20 +29,21 @@ class DecodeMultiplexer {
  private:
   friend class DecodeSequence;
 
-  // The call under way; another one if there is none, or it has broken.
-  std::shared_ptr<DecodeCall> Join() ABSL_LOCKS_EXCLUDED(mutex_);
+  // A new sequence, its number in `id`, of the call under way; of another one if there is none, or
+  // it is ending or has broken.
+  std::shared_ptr<DecodeCall> Join(int64_t& id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   tokenizer::v1::TokenizerService::Stub& stub_;
   absl::Mutex mutex_;
-  std::weak_ptr<DecodeCall> call_ ABSL_GUARDED_BY(mutex_);  // owned by its sequences
+  std::weak_ptr<DecodeCall> call_ ABSL_GUARDED_BY(mutex_);
 };
 
 // One sequence of ids that are decoded as they come. Ends in the tokenizer when it dies.
 // Thread-compatible.
 class DecodeSequence {
  public:
-  // Receive gives up soon after `is_cancelled` says so. Borrows the multiplexer.
-  DecodeSequence(DecodeMultiplexer& multiplexer, std::function<bool()> is_cancelled);
+  // `parent` is the client's call: Receive gives up when it is cancelled. Borrows both.
+  DecodeSequence(DecodeMultiplexer& multiplexer, ParentCall& parent);
   ~DecodeSequence();
   DecodeSequence(const DecodeSequence&) = delete;
   DecodeSequence& operator=(const DecodeSequence&) = delete;
@@ -50,15 +52,16 @@ class DecodeSequence {
   // request that says finish. The number of the sequence is set here.
   void Send(tokenizer::v1::DecodeSequenceRequest request);
 
-  // Blocks for the answer to the oldest request that is not answered yet, of which there is one.
+  // Waits for the answer to the oldest request that is not answered yet, of which there is one.
   // CANCELLED, or what ended the call, in the client's words: UNAVAILABLE names the tokenizer.
-  absl::StatusOr<tokenizer::v1::DecodeSequenceResponse> Receive();
+  Task<absl::StatusOr<tokenizer::v1::DecodeSequenceResponse>> Receive();
 
  private:
   DecodeMultiplexer& multiplexer_;
-  const std::function<bool()> is_cancelled_;
+  ParentCall& parent_;
   std::shared_ptr<DecodeCall> call_;  // shared with the other sequences; null before the first Send
   int64_t id_ = 0;
+  int64_t listener_id_ = 0;
   bool finished_ = false;
 };
 

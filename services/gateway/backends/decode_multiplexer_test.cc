@@ -18,6 +18,7 @@
 #include "services/common/channel.h"
 #include "services/common/metrics.h"
 #include "services/common/server.h"
+#include "services/gateway/testing/block_on.h"
 #include "services/gateway/testing/fake_services.h"
 
 namespace phyllo {
@@ -28,8 +29,6 @@ using tokenizer::v1::DecodeSequenceRequest;
 using tokenizer::v1::DecodeSequenceResponse;
 using tokenizer::v1::DecodeSequencesRequest;
 using tokenizer::v1::TokenizerService;
-
-bool NeverCancelled() { return false; }
 
 DecodeSequenceRequest First(const std::string& text) {
   DecodeSequenceRequest request;
@@ -76,7 +75,7 @@ class DecodeMultiplexerTest : public ::testing::Test {
   }
 
   std::string ReceiveText(DecodeSequence& sequence) {
-    const absl::StatusOr<DecodeSequenceResponse> response = sequence.Receive();
+    const absl::StatusOr<DecodeSequenceResponse> response = BlockOn(sequence.Receive());
     PHYLLO_EXPECT_OK(response.status());
     return response.ok() ? response->text_delta() : "";
   }
@@ -86,6 +85,7 @@ class DecodeMultiplexerTest : public ::testing::Test {
     return piece_counts_;
   }
 
+  ParentCall parent_{nullptr};
   // Outlive the server, whose calls use them.
   absl::Mutex mutex_;
   std::vector<int> piece_counts_ ABSL_GUARDED_BY(mutex_);  // of the messages that came
@@ -99,8 +99,8 @@ class DecodeMultiplexerTest : public ::testing::Test {
 };
 
 TEST_F(DecodeMultiplexerTest, AnswersEverySequenceForItself) {
-  DecodeSequence one(*multiplexer_, NeverCancelled);
-  DecodeSequence other(*multiplexer_, NeverCancelled);
+  DecodeSequence one(*multiplexer_, parent_);
+  DecodeSequence other(*multiplexer_, parent_);
   one.Send(First("one"));
   other.Send(First("h\xC3"));
   other.Send(Next("\xA4llo"));
@@ -110,8 +110,8 @@ TEST_F(DecodeMultiplexerTest, AnswersEverySequenceForItself) {
 }
 
 TEST_F(DecodeMultiplexerTest, SharesOneCallAmongSequences) {
-  DecodeSequence one(*multiplexer_, NeverCancelled);
-  DecodeSequence other(*multiplexer_, NeverCancelled);
+  DecodeSequence one(*multiplexer_, parent_);
+  DecodeSequence other(*multiplexer_, parent_);
   one.Send(First("a"));
   other.Send(First("b"));
   ReceiveText(one);
@@ -121,9 +121,9 @@ TEST_F(DecodeMultiplexerTest, SharesOneCallAmongSequences) {
 
 TEST_F(DecodeMultiplexerTest, CollectsRequestsWhileAnotherIsWritten) {
   hangs_ = true;
-  DecodeSequence one(*multiplexer_, NeverCancelled);
-  DecodeSequence two(*multiplexer_, NeverCancelled);
-  DecodeSequence three(*multiplexer_, NeverCancelled);
+  DecodeSequence one(*multiplexer_, parent_);
+  DecodeSequence two(*multiplexer_, parent_);
+  DecodeSequence three(*multiplexer_, parent_);
   one.Send(First("1"));  // the tokenizer reads it and no other
   hanging_.WaitForNotification();
   one.Send(Next(std::string(8 << 20, 'x')));  // more than the connection takes unread
@@ -141,7 +141,7 @@ TEST_F(DecodeMultiplexerTest, ManyThreadsReceiveTheirOwn) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
-      DecodeSequence sequence(*multiplexer_, NeverCancelled);
+      DecodeSequence sequence(*multiplexer_, parent_);
       const std::string letter(1, static_cast<char>('a' + i));
       for (int request = 0; request < kRequests; ++request) {
         sequence.Send(request == 0 ? First(letter) : Next(letter));
@@ -157,11 +157,11 @@ TEST_F(DecodeMultiplexerTest, ManyThreadsReceiveTheirOwn) {
 }
 
 TEST_F(DecodeMultiplexerTest, EndsSequenceThatIsGivenUp) {
-  DecodeSequence kept(*multiplexer_, NeverCancelled);
+  DecodeSequence kept(*multiplexer_, parent_);
   kept.Send(First("a"));
   ReceiveText(kept);
   {
-    DecodeSequence given_up(*multiplexer_, NeverCancelled);
+    DecodeSequence given_up(*multiplexer_, parent_);
     given_up.Send(First("b"));
   }
   kept.Send(Next("c"));
@@ -173,7 +173,7 @@ TEST_F(DecodeMultiplexerTest, EndsSequenceThatIsGivenUp) {
 
 TEST_F(DecodeMultiplexerTest, LeavesNoCallBehind) {
   {
-    DecodeSequence sequence(*multiplexer_, NeverCancelled);
+    DecodeSequence sequence(*multiplexer_, parent_);
     sequence.Send(First("a"));
     ReceiveText(sequence);
     sequence.Send(Last());
@@ -184,8 +184,8 @@ TEST_F(DecodeMultiplexerTest, LeavesNoCallBehind) {
 }
 
 TEST_F(DecodeMultiplexerTest, NamesTokenizerThatIsGoneToAllSequences) {
-  DecodeSequence one(*multiplexer_, NeverCancelled);
-  DecodeSequence other(*multiplexer_, NeverCancelled);
+  DecodeSequence one(*multiplexer_, parent_);
+  DecodeSequence other(*multiplexer_, parent_);
   one.Send(First("a"));
   other.Send(First("b"));
   ReceiveText(one);
@@ -193,25 +193,25 @@ TEST_F(DecodeMultiplexerTest, NamesTokenizerThatIsGoneToAllSequences) {
   server_.reset();
   for (DecodeSequence* sequence : {&one, &other}) {
     sequence->Send(Next("c"));
-    EXPECT_THAT(sequence->Receive().status(),
+    EXPECT_THAT(BlockOn(sequence->Receive()).status(),
                 StatusIs(absl::StatusCode::kUnavailable, HasSubstr("tokenizer")));
   }
 }
 
 TEST_F(DecodeMultiplexerTest, CallsAgainAfterBrokenCall) {
   const std::string address = server_->addresses()[0];
-  DecodeSequence broken(*multiplexer_, NeverCancelled);
+  DecodeSequence broken(*multiplexer_, parent_);
   broken.Send(First("a"));
   ReceiveText(broken);
   server_.reset();
   broken.Send(Next("b"));
-  EXPECT_FALSE(broken.Receive().ok());
+  EXPECT_FALSE(BlockOn(broken.Receive()).ok());
   Serve(address);
   absl::StatusOr<DecodeSequenceResponse> response = absl::UnavailableError("");
   while (absl::IsUnavailable(response.status())) {  // until the channel has connected again
-    DecodeSequence sequence(*multiplexer_, NeverCancelled);
+    DecodeSequence sequence(*multiplexer_, parent_);
     sequence.Send(First("c"));
-    response = sequence.Receive();
+    response = BlockOn(sequence.Receive());
   }
   PHYLLO_ASSERT_OK(response.status());
   EXPECT_EQ(response->text_delta(), "c");
@@ -220,9 +220,14 @@ TEST_F(DecodeMultiplexerTest, CallsAgainAfterBrokenCall) {
 TEST_F(DecodeMultiplexerTest, GivesUpWhenClientIsGone) {
   hangs_ = true;
   {
-    DecodeSequence sequence(*multiplexer_, [] { return true; });
+    DecodeSequence sequence(*multiplexer_, parent_);
     sequence.Send(First("a"));
-    EXPECT_THAT(sequence.Receive().status(), StatusIs(absl::StatusCode::kCancelled));
+    std::thread client([this] {
+      hanging_.WaitForNotification();
+      parent_.Cancel();
+    });
+    EXPECT_THAT(BlockOn(sequence.Receive()).status(), StatusIs(absl::StatusCode::kCancelled));
+    client.join();
   }
   go_on_.Notify();
 }

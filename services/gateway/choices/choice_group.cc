@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
-#include "model/base/status_macros.h"
+#include "services/gateway/async/async_mutex.h"
+#include "services/gateway/async/task_group.h"
 
 namespace phyllo {
 namespace {
@@ -23,14 +23,14 @@ class SharedSink {
  public:
   explicit SharedSink(ResponseSink& sink) : sink_(sink) {}
 
-  absl::Status Send(GenerateResponse message) ABSL_LOCKS_EXCLUDED(mutex_) {
-    const absl::MutexLock lock(&mutex_);
-    return sink_.Send(std::move(message));
+  Task<absl::Status> Send(GenerateResponse message) {
+    const AsyncMutex::Holder holder = co_await mutex_.Acquire();
+    co_return co_await sink_.Send(std::move(message));
   }
 
  private:
-  absl::Mutex mutex_;
-  ResponseSink& sink_ ABSL_GUARDED_BY(mutex_);
+  AsyncMutex mutex_;
+  ResponseSink& sink_;  // used by who holds mutex_
 };
 
 // Numbers the messages of one choice; with `hold` it keeps them. Thread-compatible.
@@ -39,13 +39,13 @@ class ChoiceSink final : public ResponseSink {
   ChoiceSink(SharedSink& sink, int32_t index, bool hold)
       : sink_(sink), index_(index), hold_(hold) {}
 
-  absl::Status Send(GenerateResponse message) override {
+  Task<absl::Status> Send(GenerateResponse message) override {
     // The prompt is computed once.
-    if (message.has_prefill_progress() && index_ > 0) return absl::OkStatus();
+    if (message.has_prefill_progress() && index_ > 0) co_return absl::OkStatus();
     message.set_choice_index(index_);
-    if (!hold_ || message.has_prefill_progress()) return sink_.Send(std::move(message));
+    if (!hold_ || message.has_prefill_progress()) co_return co_await sink_.Send(std::move(message));
     held_.push_back(std::move(message));
-    return absl::OkStatus();
+    co_return absl::OkStatus();
   }
   bool keeps() const override { return hold_; }
 
@@ -66,7 +66,7 @@ void AddGenerated(const common::v1::Usage& more, common::v1::Usage& sum) {
   sum.set_accepted_token_count(sum.accepted_token_count() + more.accepted_token_count());
 }
 
-// Thread-compatible; RunOne is called on the threads of the choices.
+// Thread-compatible; RunOne runs in several threads.
 class ChoiceGroup {
  public:
   ChoiceGroup(const ChoiceParts& parts, ResponseSink& sink, const GenerationTrace& trace)
@@ -77,18 +77,16 @@ class ChoiceGroup {
     }
   }
 
-  absl::Status Run() {
-    std::vector<std::thread> threads;
-    RunOne(0, [&] {
-      for (size_t i = 1; i < runs_.size(); ++i)
-        threads.emplace_back([this, i] { RunOne(i, [] {}); });
+  Task<absl::Status> Run() {
+    co_await RunOne(0, [this] {
+      for (size_t i = 1; i < runs_.size(); ++i) others_.Start(RunOne(i, [] {}));
     });
-    for (std::thread& thread : threads) thread.join();
+    co_await others_.Join();
     const absl::MutexLock lock(&mutex_);
-    return error_;
+    co_return error_;
   }
 
-  absl::Status SendBest() {
+  Task<absl::Status> SendBest() {
     std::vector<size_t> order(runs_.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -104,10 +102,10 @@ class ChoiceGroup {
     for (int32_t rank = 0; rank < request_.choice_count; ++rank) {
       for (GenerateResponse& message : sinks_[order[rank]]->held()) {
         message.set_choice_index(rank);
-        PHYLLO_RETURN_IF_ERROR(sink_.Send(std::move(message)));
+        PHYLLO_CO_RETURN_IF_ERROR(co_await sink_.Send(std::move(message)));
       }
     }
-    return absl::OkStatus();
+    co_return absl::OkStatus();
   }
 
   // All choices together, as one.
@@ -126,33 +124,40 @@ class ChoiceGroup {
   }
 
  private:
-  void RunOne(size_t index, absl::FunctionRef<void()> on_prompt_done) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::Status status = runs_[index]->Run(on_prompt_done);
-    if (status.ok()) return;
-    {
-      const absl::MutexLock lock(&mutex_);
-      if (!error_.ok()) return;
-      error_ = std::move(status);
+  Task<void> RunOne(size_t index, std::function<void()> on_prompt_done)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::Status status = co_await runs_[index]->Run(std::move(on_prompt_done));
+    if (!status.ok() && SetError(std::move(status))) {
+      for (const auto& run : runs_) run->Cancel();
     }
-    for (const auto& run : runs_) run->Cancel();
+  }
+
+  // False if there was one before.
+  bool SetError(absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::MutexLock lock(&mutex_);
+    if (!error_.ok()) return false;
+    error_ = std::move(status);
+    return true;
   }
 
   const GenerationRequest& request_;
   SharedSink sink_;
   std::vector<std::unique_ptr<ChoiceSink>> sinks_;
   std::vector<std::unique_ptr<ChoiceRun>> runs_;
+  TaskGroup others_;
   absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);  // the first: what failed later failed by it
 };
 
 }  // namespace
 
-absl::Status RunChoices(const ChoiceParts& parts, ResponseSink& sink, GenerationTrace& trace) {
+Task<absl::Status> RunChoices(const ChoiceParts& parts, ResponseSink& sink,
+                              GenerationTrace& trace) {
   ChoiceGroup group(parts, sink, trace);
-  absl::Status status = group.Run();
+  absl::Status status = co_await group.Run();
   group.AddTo(trace);
-  if (status.ok() && parts.request.best_of()) status = group.SendBest();
-  return status;
+  if (status.ok() && parts.request.best_of()) status = co_await group.SendBest();
+  co_return status;
 }
 
 }  // namespace phyllo

@@ -7,7 +7,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
-#include "model/base/status_macros.h"
 #include "services/gateway/answers/answer_stream.h"
 #include "services/gateway/prompt_rows.h"
 
@@ -41,11 +40,12 @@ GenerateStart ChoiceRun::MakeStart() const {
   return start;
 }
 
-absl::Status ChoiceRun::Run(absl::FunctionRef<void()> on_prompt_done) {
-  PHYLLO_ASSIGN_OR_RETURN(DecodeMultiplexer* const decoder,
-                          parts_.backends.PickDecoder(parts_.lease.state()));
-  AnswerStream answer({parts_.request, parts_.prompt, sink_, parts_.metrics, trace_}, *decoder,
-                      parts_.parent);
+Task<absl::Status> ChoiceRun::Run(std::function<void()> on_prompt_done) {
+  PHYLLO_CO_ASSIGN_OR_RETURN(DecodeMultiplexer* const decoder,
+                             parts_.backends.PickDecoder(parts_.lease.state()));
+  const AnswerStreamOptions answer_options{parts_.request, parts_.prompt, sink_, parts_.metrics,
+                                           trace_};
+  AnswerStream answer(answer_options, *decoder, parts_.parent);
   PromptRows prompt_rows(parts_.backends, parts_.lease.state(), parts_.parent,
                          parts_.prompt.token_ids);
   const gateway::v1::GenerateRequest& wire = *parts_.request.wire;
@@ -54,26 +54,26 @@ absl::Status ChoiceRun::Run(absl::FunctionRef<void()> on_prompt_done) {
   SetCall(&call);
   const auto forget_call = absl::MakeCleanup([this] { SetCall(nullptr); });
 
-  PHYLLO_RETURN_IF_ERROR(answer.Begin());
+  PHYLLO_CO_RETURN_IF_ERROR(co_await answer.Begin());
   bool prompt_done = false;
   while (!answer.ended()) {
-    PHYLLO_ASSIGN_OR_RETURN(const GenerateResponse event, call.Next());
+    PHYLLO_CO_ASSIGN_OR_RETURN(const GenerateResponse event, co_await call.Next());
     if ((event.has_tokens() || event.has_finished()) && !std::exchange(prompt_done, true))
       on_prompt_done();
     if (event.has_tokens()) {
       for (const common::v1::PositionLogprobs& logprobs : event.tokens().logprobs())
         logprobs_.push_back(logprobs.chosen().logprob());
-      PHYLLO_RETURN_IF_ERROR(answer.AddTokens(event.tokens()));
+      PHYLLO_CO_RETURN_IF_ERROR(co_await answer.AddTokens(event.tokens()));
     }
     if (event.has_prefill_progress())
-      PHYLLO_RETURN_IF_ERROR(answer.AddProgress(event.prefill_progress()));
+      PHYLLO_CO_RETURN_IF_ERROR(co_await answer.AddProgress(event.prefill_progress()));
     if (event.has_prefilled()) answer.SetPrefilled(event.prefilled());
     if (event.has_prompt_logprobs())
-      PHYLLO_RETURN_IF_ERROR(answer.AddPromptLogprobs(event.prompt_logprobs()));
-    if (event.has_finished()) PHYLLO_RETURN_IF_ERROR(answer.End(event.finished()));
+      PHYLLO_CO_RETURN_IF_ERROR(co_await answer.AddPromptLogprobs(event.prompt_logprobs()));
+    if (event.has_finished()) PHYLLO_CO_RETURN_IF_ERROR(co_await answer.End(event.finished()));
   }
   trace_.embed_time = prompt_rows.embed_time();
-  return answer.SendFinished(parts_.resolved);
+  co_return co_await answer.SendFinished(parts_.resolved);
 }
 
 void ChoiceRun::SetCall(TransformerCall* call) {

@@ -3,16 +3,17 @@
 #define PHYLLO_SERVICES_GATEWAY_CHOICES_CHOICE_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "grpcpp/server_context.h"
 #include "phyllo/gateway/v1/generate.pb.h"
 #include "phyllo/transformer/v1/generate.pb.h"
 #include "services/gateway/answers/response_sink.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/backends/backend_set.h"
 #include "services/gateway/requests/gateway_metrics.h"
 #include "services/gateway/requests/generation_request.h"
@@ -28,7 +29,7 @@ struct ChoiceParts {
   TransformerLease& lease;
   const GenerationRequest& request;
   const Prompt& prompt;
-  const grpc::ServerContext& parent;  // the client's call: its end ends every choice
+  ParentCall& parent;  // the client's call: its end ends every choice
   const gateway::v1::ResolvedParameters& resolved;
 };
 
@@ -43,7 +44,7 @@ class ChoiceRun {
   // Runs the choice to its end: all its messages have been sent to the sink, the last is its final
   // one. `on_prompt_done` is called once, when the transformer has computed the prompt. Errors are
   // the client's.
-  absl::Status Run(absl::FunctionRef<void()> on_prompt_done);
+  Task<absl::Status> Run(std::function<void()> on_prompt_done);
 
   // Breaks the stream of the transformer off, now or when it is opened: Run ends with an error
   // soon, unless it is about to end anyway. Thread-safe.

@@ -1,10 +1,8 @@
 #include "services/gateway/encodings/concurrently.h"
 
-#include <thread>
-#include <vector>
-
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "services/gateway/async/task_group.h"
 
 namespace phyllo {
 namespace {
@@ -41,20 +39,24 @@ class IndexSource {
   int64_t error_index_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
+Task<void> Work(IndexSource& indexes,
+                const std::function<Task<absl::Status>(int64_t index)>& function) {
+  for (int64_t index = indexes.Next(); index >= 0; index = indexes.Next()) {
+    const absl::Status status = co_await function(index);
+    indexes.Report(index, status);
+  }
+}
+
 }  // namespace
 
-absl::Status ForEachConcurrently(int64_t count, int worker_count,
-                                 absl::FunctionRef<absl::Status(int64_t index)> function) {
+Task<absl::Status> ForEachConcurrently(
+    int64_t count, int worker_count,
+    const std::function<Task<absl::Status>(int64_t index)>& function) {
   IndexSource indexes(count);
-  const auto work = [&] {
-    for (int64_t index = indexes.Next(); index >= 0; index = indexes.Next())
-      indexes.Report(index, function(index));
-  };
-  std::vector<std::thread> others;
-  for (int i = 1; i < worker_count && i < count; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-  return indexes.error();
+  TaskGroup workers;
+  for (int i = 0; i < worker_count && i < count; ++i) workers.Start(Work(indexes, function));
+  co_await workers.Join();
+  co_return indexes.error();
 }
 
 }  // namespace phyllo

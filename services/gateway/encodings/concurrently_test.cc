@@ -1,61 +1,68 @@
 #include "services/gateway/encodings/concurrently.h"
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/barrier.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
+#include "services/gateway/testing/block_on.h"
+#include "services/gateway/testing/gate.h"
 
 namespace phyllo {
 namespace {
 
+using ::testing::ElementsAre;
+
 TEST(ForEachConcurrentlyTest, CallsEveryIndexOnce) {
-  std::vector<std::atomic<int>> calls(100);
-  PHYLLO_EXPECT_OK(ForEachConcurrently(100, 4, [&](int64_t index) {
-    ++calls[index];
-    return absl::OkStatus();
-  }));
-  for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
+  std::vector<int64_t> calls;
+  const auto call = [&](int64_t index) -> Task<absl::Status> {
+    calls.push_back(index);
+    co_return absl::OkStatus();
+  };
+  PHYLLO_EXPECT_OK(BlockOn(ForEachConcurrently(5, 4, call)));
+  EXPECT_THAT(calls, ElementsAre(0, 1, 2, 3, 4));
 }
 
 TEST(ForEachConcurrentlyTest, RunsAsManyAtOnceAsThereAreWorkers) {
-  // Ends only if three calls are under way together.
-  absl::Barrier* const barrier = new absl::Barrier(3);
-  PHYLLO_EXPECT_OK(ForEachConcurrently(3, 3, [&](int64_t) {
-    if (barrier->Block()) delete barrier;
-    return absl::OkStatus();
-  }));
+  Gate gate;
+  const auto call = [&](int64_t index) -> Task<absl::Status> {
+    if (index < 2) co_await gate.Pass();
+    if (index == 2) {
+      EXPECT_EQ(gate.waiter_count(), 2);
+      gate.Open();
+    }
+    co_return absl::OkStatus();
+  };
+  PHYLLO_EXPECT_OK(BlockOn(ForEachConcurrently(9, 3, call)));
 }
 
 TEST(ForEachConcurrentlyTest, ReturnsTheErrorOfTheLowestIndex) {
-  absl::Barrier* const barrier = new absl::Barrier(3);
-  EXPECT_THAT(ForEachConcurrently(3, 3,
-                                  [&](int64_t index) {
-                                    if (barrier->Block()) delete barrier;
-                                    return absl::InternalError(absl::StrCat("index ", index));
-                                  }),
+  Gate gate;
+  const auto call = [&](int64_t index) -> Task<absl::Status> {
+    if (index < 2) co_await gate.Pass();
+    if (index == 2) gate.Open();
+    co_return absl::InternalError(absl::StrCat("index ", index));
+  };
+  EXPECT_THAT(BlockOn(ForEachConcurrently(3, 3, call)),
               StatusIs(absl::StatusCode::kInternal, "index 0"));
 }
 
 TEST(ForEachConcurrentlyTest, HandsOutNothingAfterAnError) {
   int64_t last = -1;
-  EXPECT_THAT(ForEachConcurrently(100, 1,
-                                  [&](int64_t index) {
-                                    last = index;
-                                    return index == 5 ? absl::InternalError("five")
-                                                      : absl::OkStatus();
-                                  }),
-              StatusIs(absl::StatusCode::kInternal));
+  const auto call = [&](int64_t index) -> Task<absl::Status> {
+    last = index;
+    co_return index == 5 ? absl::InternalError("five") : absl::OkStatus();
+  };
+  EXPECT_THAT(BlockOn(ForEachConcurrently(100, 1, call)), StatusIs(absl::StatusCode::kInternal));
   EXPECT_EQ(last, 5);
 }
 
 TEST(ForEachConcurrentlyTest, DoesNothingForNothing) {
-  PHYLLO_EXPECT_OK(ForEachConcurrently(0, 4, [](int64_t) { return absl::InternalError("call"); }));
+  const auto call = [](int64_t) -> Task<absl::Status> { co_return absl::InternalError("call"); };
+  PHYLLO_EXPECT_OK(BlockOn(ForEachConcurrently(0, 4, call)));
 }
 
 }  // namespace

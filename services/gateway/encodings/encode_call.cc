@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "grpcpp/client_context.h"
 #include "model/base/status_macros.h"
 #include "services/common/status_bridge.h"
+#include "services/gateway/async/client_calls.h"
 #include "services/gateway/encodings/concurrently.h"
 #include "services/gateway/prompt_rows.h"
 #include "services/gateway/requests/parameter_checks.h"
@@ -45,7 +44,7 @@ absl::Status CheckLength(const std::string& field, int64_t token_count, int64_t 
         {"available_token_count", absl::StrCat(limit)}}});
 }
 
-// One place for each further thread, as far as there are any.
+// One place for each further input under way, as far as there are any.
 std::vector<AdmissionPermit> TakePlaces(Admission& admission, int64_t input_count) {
   std::vector<AdmissionPermit> places;
   const int64_t wanted = std::min<int64_t>(input_count, kMaxConcurrentInputs) - 1;
@@ -76,97 +75,87 @@ absl::Status ValidateEncodeInputs(const EncodeInputs& inputs) {
 }
 
 EncodeCall::EncodeCall(BackendSet& backends, Admission& admission, TransformerLease& lease,
-                       const grpc::ServerContext& parent)
+                       const ParentCall& parent)
     : backends_(backends), admission_(admission), lease_(lease), parent_(parent) {}
 
-absl::StatusOr<std::vector<EncodeFinished>> EncodeCall::Run(const EncodeInputs& inputs,
-                                                            common::v1::Pooling pooling,
-                                                            AdmissionPermit& permit) {
+Task<absl::StatusOr<std::vector<EncodeFinished>>> EncodeCall::Run(const EncodeInputs& inputs,
+                                                                  common::v1::Pooling pooling,
+                                                                  AdmissionPermit& permit) {
   const std::vector<AdmissionPermit> places = TakePlaces(admission_, inputs.count());
   const int worker_count = static_cast<int>(places.size()) + 1;
   std::vector<std::vector<int32_t>> token_ids(inputs.count());
-  PHYLLO_RETURN_IF_ERROR(
-      ForEachConcurrently(inputs.count(), worker_count, [&](int64_t index) -> absl::Status {
-        PHYLLO_ASSIGN_OR_RETURN(token_ids[index], Tokenize(inputs, index));
-        return absl::OkStatus();
-      }));
+  const auto tokenize = [&](int64_t index) -> Task<absl::Status> {
+    PHYLLO_CO_ASSIGN_OR_RETURN(token_ids[index], co_await Tokenize(inputs, index));
+    co_return absl::OkStatus();
+  };
+  PHYLLO_CO_RETURN_IF_ERROR(co_await ForEachConcurrently(inputs.count(), worker_count, tokenize));
   int64_t token_count = 0;
   for (const std::vector<int32_t>& ids : token_ids) token_count += static_cast<int64_t>(ids.size());
-  PHYLLO_RETURN_IF_ERROR(permit.AddTokens(token_count));
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddTokens(token_count));
   lease_.SetTokens(token_count);
 
   std::vector<EncodeFinished> outputs(inputs.count());
   std::atomic<bool> transformer_is_gone = false;
-  const absl::Status status =
-      ForEachConcurrently(inputs.count(), worker_count, [&](int64_t index) -> absl::Status {
-        EncodeStart start;
-        start.mutable_token_ids()->Add(token_ids[index].begin(), token_ids[index].end());
-        start.set_pooling(pooling);
-        *start.mutable_context() = inputs.context;
-        bool is_gone = false;
-        absl::StatusOr<EncodeFinished> output = Encode(start, token_ids[index], is_gone);
-        if (is_gone) transformer_is_gone = true;
-        if (!output.ok()) return NamedInput(inputs.FieldName(index), output.status());
-        outputs[index] = *std::move(output);
-        return absl::OkStatus();
-      });
+  const auto encode = [&](int64_t index) -> Task<absl::Status> {
+    EncodeStart start;
+    start.mutable_token_ids()->Add(token_ids[index].begin(), token_ids[index].end());
+    start.set_pooling(pooling);
+    *start.mutable_context() = inputs.context;
+    bool is_gone = false;
+    absl::StatusOr<EncodeFinished> output = co_await Encode(start, token_ids[index], is_gone);
+    if (is_gone) transformer_is_gone = true;
+    if (!output.ok()) co_return NamedInput(inputs.FieldName(index), output.status());
+    outputs[index] = *std::move(output);
+    co_return absl::OkStatus();
+  };
+  const absl::Status status = co_await ForEachConcurrently(inputs.count(), worker_count, encode);
   if (transformer_is_gone) lease_.MarkUnavailable();
-  if (!status.ok()) return status;
-  return outputs;
+  if (!status.ok()) co_return status;
+  co_return outputs;
 }
 
-absl::StatusOr<std::vector<int32_t>> EncodeCall::Tokenize(const EncodeInputs& inputs,
-                                                          int64_t index) {
+Task<absl::StatusOr<std::vector<int32_t>>> EncodeCall::Tokenize(const EncodeInputs& inputs,
+                                                                int64_t index) {
   const std::string field = inputs.FieldName(index);
   std::vector<int32_t> token_ids;
   if (inputs.texts.empty()) {
     const auto& ids = inputs.token_ids[static_cast<int>(index)].ids();
-    PHYLLO_RETURN_IF_ERROR(CheckTokenIds(field, ids, lease_.info().shape().vocab_size()));
+    PHYLLO_CO_RETURN_IF_ERROR(CheckTokenIds(field, ids, lease_.info().shape().vocab_size()));
     token_ids.assign(ids.begin(), ids.end());
   } else {
     absl::StatusOr<std::vector<int32_t>> encoded =
-        EncodeText(inputs.texts[static_cast<int>(index)], inputs.add_special_tokens, lease_.state(),
-                   parent_, backends_);
-    if (!encoded.ok()) return NamedInput(field, encoded.status());
+        co_await EncodeText(inputs.texts[static_cast<int>(index)], inputs.add_special_tokens,
+                            lease_.state(), parent_, backends_);
+    if (!encoded.ok()) co_return NamedInput(field, encoded.status());
     token_ids = *std::move(encoded);
   }
-  PHYLLO_RETURN_IF_ERROR(CheckLength(field, static_cast<int64_t>(token_ids.size()),
-                                     lease_.info().max_sequence_length()));
-  return token_ids;
+  PHYLLO_CO_RETURN_IF_ERROR(CheckLength(field, static_cast<int64_t>(token_ids.size()),
+                                        lease_.info().max_sequence_length()));
+  co_return token_ids;
 }
 
-absl::StatusOr<EncodeFinished> EncodeCall::Encode(const EncodeStart& start,
-                                                  const std::vector<int32_t>& token_ids,
-                                                  bool& transformer_is_gone) {
+Task<absl::StatusOr<EncodeFinished>> EncodeCall::Encode(const EncodeStart& start,
+                                                        const std::vector<int32_t>& token_ids,
+                                                        bool& transformer_is_gone) {
   PromptRows rows(backends_, lease_.state(), parent_, token_ids);
-  const std::unique_ptr<grpc::ClientContext> context =
-      grpc::ClientContext::FromServerContext(parent_);
-  const auto stream = lease_.stub().Encode(context.get());
+  BidiCall<EncodeRequest, EncodeResponse> call(parent_, [this](auto* context, auto* reactor) {
+    lease_.stub().async()->Encode(context, reactor);
+  });
   EncodeRequest request;
   *request.mutable_start() = start;
-  stream->Write(request);  // a failure shows in the next Read
+  co_await call.Write(request);  // a failure shows in the next Read
 
-  absl::Status status;
   absl::StatusOr<EncodeFinished> output =
       absl::InternalError("the transformer ended the stream without a final message");
   EncodeResponse event;
-  while (status.ok() && stream->Read(&event)) {
+  while (co_await call.Read(event)) {
     if (event.has_finished()) output = std::move(*event.mutable_finished());
-    if (!event.has_need()) continue;
-    status = rows.Answer(event.need(), [&](transformer::v1::HiddenStates hidden_states) {
-      EncodeRequest answer;
-      answer.mutable_hidden_states()->Swap(&hidden_states);
-      return stream->Write(answer);
-    });
+    if (event.has_need()) PHYLLO_CO_RETURN_IF_ERROR(co_await rows.Answer(event.need(), call));
   }
-  if (!status.ok()) context->TryCancel();
-  while (stream->Read(&event)) {
-  }
-  const absl::Status ended = FromGrpcStatus(stream->Finish());
-  PHYLLO_RETURN_IF_ERROR(status);
+  const absl::Status ended = FromGrpcStatus(co_await call.Finish());
   transformer_is_gone = absl::IsUnavailable(ended);
-  PHYLLO_RETURN_IF_ERROR(BackendCallStatus(BackendKind::kTransformer, ended));
-  return output;
+  PHYLLO_CO_RETURN_IF_ERROR(BackendCallStatus(BackendKind::kTransformer, ended));
+  co_return output;
 }
 
 }  // namespace phyllo

@@ -8,9 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/server_context.h"
 #include "phyllo/gateway/v1/encode.pb.h"
 #include "phyllo/transformer/v1/transformer.pb.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/backends/backend_set.h"
 #include "services/gateway/requests/admission.h"
 
@@ -38,29 +39,28 @@ struct EncodeInputs {
 absl::Status ValidateEncodeInputs(const EncodeInputs& inputs);
 
 // The inputs of one request on one transformer. All are tokenized and checked before the first is
-// computed. The request has one thread, and more, up to kMaxConcurrentInputs, for every place that
-// the gateway's admission has left: so there are never more threads than places. Borrows its
+// computed. One is under way, and more, up to kMaxConcurrentInputs, for every place that the
+// gateway's admission has left: so there are never more under way than places. Borrows its
 // arguments. Thread-compatible.
 class EncodeCall {
  public:
   EncodeCall(BackendSet& backends, Admission& admission, TransformerLease& lease,
-             const grpc::ServerContext& parent);
+             const ParentCall& parent);
 
   // The outputs in the order of the inputs. Errors are the client's status and name the input.
-  absl::StatusOr<std::vector<transformer::v1::EncodeFinished>> Run(const EncodeInputs& inputs,
-                                                                   common::v1::Pooling pooling,
-                                                                   AdmissionPermit& permit);
+  Task<absl::StatusOr<std::vector<transformer::v1::EncodeFinished>>> Run(
+      const EncodeInputs& inputs, common::v1::Pooling pooling, AdmissionPermit& permit);
 
  private:
-  absl::StatusOr<std::vector<int32_t>> Tokenize(const EncodeInputs& inputs, int64_t index);
-  absl::StatusOr<transformer::v1::EncodeFinished> Encode(const transformer::v1::EncodeStart& start,
-                                                         const std::vector<int32_t>& token_ids,
-                                                         bool& transformer_is_gone);
+  Task<absl::StatusOr<std::vector<int32_t>>> Tokenize(const EncodeInputs& inputs, int64_t index);
+  Task<absl::StatusOr<transformer::v1::EncodeFinished>> Encode(
+      const transformer::v1::EncodeStart& start, const std::vector<int32_t>& token_ids,
+      bool& transformer_is_gone);
 
   BackendSet& backends_;
   Admission& admission_;
   TransformerLease& lease_;
-  const grpc::ServerContext& parent_;
+  const ParentCall& parent_;
 };
 
 }  // namespace phyllo

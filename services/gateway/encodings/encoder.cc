@@ -93,8 +93,8 @@ void AddUsage(const common::v1::Usage& more, common::v1::Usage& sum) {
 }
 
 // Calls on behalf of a client that has left fail in many ways; this is why.
-absl::Status WhyEnded(const absl::Status& status, const grpc::ServerContext& context) {
-  return context.IsCancelled() ? absl::CancelledError(
+absl::Status WhyEnded(const absl::Status& status, const ParentCall& parent) {
+  return parent.is_cancelled() ? absl::CancelledError(
                                      "the client cancelled, left, or its deadline "
                                      "passed")
                                : status;
@@ -102,49 +102,51 @@ absl::Status WhyEnded(const absl::Status& status, const grpc::ServerContext& con
 
 }  // namespace
 
-absl::Status Encoder::Embed(const EmbedRequest& wire, const grpc::ServerContext& context,
-                            gateway::v1::EmbedResponse& response) {
-  PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
-  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
-  PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
+Task<absl::Status> Encoder::Embed(const EmbedRequest& wire, const ParentCall& parent,
+                                  gateway::v1::EmbedResponse& response) {
+  PHYLLO_CO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
+  PHYLLO_CO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
   const GetInfoResponse& model = lease.info();
-  PHYLLO_RETURN_IF_ERROR(ValidateEmbed(wire, model));
+  PHYLLO_CO_RETURN_IF_ERROR(ValidateEmbed(wire, model));
   // Named, so that a model with a label head gives hidden states as well.
   const common::v1::Pooling pooling =
       wire.pooling() == common::v1::POOLING_UNSPECIFIED ? model.default_pooling() : wire.pooling();
-  EncodeCall call(backends_, admission_, lease, context);
+  const EncodeInputs inputs = InputsOf(wire);
+  EncodeCall call(backends_, admission_, lease, parent);
   const absl::StatusOr<std::vector<EncodeFinished>> outputs =
-      call.Run(InputsOf(wire), pooling, permit);
-  if (!outputs.ok()) return WhyEnded(outputs.status(), context);
+      co_await call.Run(inputs, pooling, permit);
+  if (!outputs.ok()) co_return WhyEnded(outputs.status(), parent);
   response.set_pooling(pooling);
   const bool normalize = !wire.has_normalize() || wire.normalize();
   for (const EncodeFinished& output : *outputs) {
-    PHYLLO_ASSIGN_OR_RETURN(std::vector<float> vector,
-                            FloatsOf(output.output(), model.shape().hidden_size()));
+    PHYLLO_CO_ASSIGN_OR_RETURN(std::vector<float> vector,
+                               FloatsOf(output.output(), model.shape().hidden_size()));
     TruncateAndNormalize(DimensionsOf(wire, model), normalize, vector);
     response.add_vectors()->mutable_values()->Add(vector.begin(), vector.end());
     AddUsage(output.usage(), *response.mutable_usage());
   }
-  return absl::OkStatus();
+  co_return absl::OkStatus();
 }
 
-absl::Status Encoder::Classify(const ClassifyRequest& wire, const grpc::ServerContext& context,
-                               gateway::v1::ClassifyResponse& response) {
-  PHYLLO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
-  PHYLLO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
-  PHYLLO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
+Task<absl::Status> Encoder::Classify(const ClassifyRequest& wire, const ParentCall& parent,
+                                     gateway::v1::ClassifyResponse& response) {
+  PHYLLO_CO_ASSIGN_OR_RETURN(AdmissionPermit permit, admission_.AdmitRequest());
+  PHYLLO_CO_RETURN_IF_ERROR(permit.AddRequestBytes(static_cast<int64_t>(wire.SpaceUsedLong())));
+  PHYLLO_CO_ASSIGN_OR_RETURN(TransformerLease lease, backends_.AcquireTransformer());
   const GetInfoResponse& model = lease.info();
-  PHYLLO_RETURN_IF_ERROR(ValidateClassify(wire, model));
-  EncodeCall call(backends_, admission_, lease, context);
+  PHYLLO_CO_RETURN_IF_ERROR(ValidateClassify(wire, model));
+  const EncodeInputs inputs = InputsOf(wire);
+  EncodeCall call(backends_, admission_, lease, parent);
   const absl::StatusOr<std::vector<EncodeFinished>> outputs =
-      call.Run(InputsOf(wire), common::v1::POOLING_UNSPECIFIED, permit);
-  if (!outputs.ok()) return WhyEnded(outputs.status(), context);
+      co_await call.Run(inputs, common::v1::POOLING_UNSPECIFIED, permit);
+  if (!outputs.ok()) co_return WhyEnded(outputs.status(), parent);
   const common::v1::ProblemType problem_type =
       ResolveProblemType(model.problem_type(), model.labels_size());
   response.set_problem_type(problem_type);
   for (const EncodeFinished& output : *outputs) {
-    PHYLLO_ASSIGN_OR_RETURN(std::vector<float> scores,
-                            FloatsOf(output.output(), model.labels_size()));
+    PHYLLO_CO_ASSIGN_OR_RETURN(std::vector<float> scores,
+                               FloatsOf(output.output(), model.labels_size()));
     if (!wire.raw_logits()) LogitsToScores(problem_type, absl::MakeSpan(scores));
     gateway::v1::Classification& classification = *response.add_classifications();
     for (int i = 0; i < model.labels_size(); ++i) {
@@ -154,7 +156,7 @@ absl::Status Encoder::Classify(const ClassifyRequest& wire, const grpc::ServerCo
     }
     AddUsage(output.usage(), *response.mutable_usage());
   }
-  return absl::OkStatus();
+  co_return absl::OkStatus();
 }
 
 }  // namespace phyllo

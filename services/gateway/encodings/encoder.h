@@ -3,8 +3,9 @@
 #define PHYLLO_SERVICES_GATEWAY_ENCODINGS_ENCODER_H_
 
 #include "absl/status/status.h"
-#include "grpcpp/server_context.h"
 #include "phyllo/gateway/v1/encode.pb.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/backends/backend_set.h"
 #include "services/gateway/requests/admission.h"
 
@@ -18,11 +19,11 @@ class Encoder {
   Encoder(BackendSet& backends, Admission& admission)
       : backends_(backends), admission_(admission) {}
 
-  absl::Status Embed(const gateway::v1::EmbedRequest& wire, const grpc::ServerContext& context,
-                     gateway::v1::EmbedResponse& response);
-  absl::Status Classify(const gateway::v1::ClassifyRequest& wire,
-                        const grpc::ServerContext& context,
-                        gateway::v1::ClassifyResponse& response);
+  // `parent` is the client's call.
+  Task<absl::Status> Embed(const gateway::v1::EmbedRequest& wire, const ParentCall& parent,
+                           gateway::v1::EmbedResponse& response);
+  Task<absl::Status> Classify(const gateway::v1::ClassifyRequest& wire, const ParentCall& parent,
+                              gateway::v1::ClassifyResponse& response);
 
  private:
   BackendSet& backends_;

@@ -16,8 +16,9 @@ constexpr int64_t kRequestCopies = 8;
 constexpr int64_t kMessageCopies = 2;
 // A token of an answer: its id and its text.
 constexpr int64_t kTokenBytes = 64;
-// What is resident of a stack, and what gRPC keeps of the call.
-constexpr int64_t kThreadBytes = 128 * 1024;
+// What gRPC keeps of a call and of those that are made on its behalf, and the tasks that wait for
+// them; of a call of the reflection service, which holds a thread, what is resident of its stack.
+constexpr int64_t kCallBytes = 128 * 1024;
 // A request that is alone may be answered so often, however few are admitted.
 constexpr int64_t kMostChoices = 128;
 constexpr int64_t kProgramBytes = 64 * kMebibyte;
@@ -43,12 +44,11 @@ int64_t MaxMessageBytes(const AdmissionLimits& limits) {
 }
 
 GatewayMemory MostMemory(const AdmissionLimits& limits, const GatewayServerLimits& server) {
-  return {
-      .requests = kRequestCopies * limits.max_request_bytes,
-      .messages = kMessageCopies * ReadingThreads(server.cpu_count) * MaxMessageBytes(limits),
-      .threads = kThreadBytes * (server.max_handler_threads + limits.max_requests + kMostChoices),
-      .transport = server.max_transport_bytes,
-      .program = kProgramBytes};
+  return {.requests = kRequestCopies * limits.max_request_bytes,
+          .messages = kMessageCopies * ReadingThreads(server.cpu_count) * MaxMessageBytes(limits),
+          .calls = kCallBytes * (server.max_handler_threads + limits.max_requests + kMostChoices),
+          .transport = server.max_transport_bytes,
+          .program = kProgramBytes};
 }
 
 absl::Status CheckGatewayMemory(const GatewayMemory& most, int64_t limit_bytes) {
@@ -56,7 +56,7 @@ absl::Status CheckGatewayMemory(const GatewayMemory& most, int64_t limit_bytes) 
   return absl::ResourceExhaustedError(absl::StrCat(
       "the gateway may come to use ", most.total(), " bytes, the limit is ", limit_bytes,
       " (--memory_bytes): requests ", most.requests, " (--max_request_bytes), messages ",
-      most.messages, " (--max_request_bytes), threads ", most.threads,
+      most.messages, " (--max_request_bytes), calls ", most.calls,
       " (--max_handler_threads, --max_requests), ", "transport ", most.transport,
       " (--max_transport_bytes), program ", most.program));
 }

@@ -14,11 +14,11 @@ namespace phyllo {
 struct GatewayMemory {
   int64_t requests = 0;   // messages, what is made of them, and answers that are held back
   int64_t messages = 0;   // that are being read and are not admitted yet
-  int64_t threads = 0;    // of handlers and choices
+  int64_t calls = 0;      // that are under way: what waits of them, and what gRPC keeps
   int64_t transport = 0;  // gRPC's buffers
   int64_t program = 0;    // the program itself
 
-  int64_t total() const { return requests + messages + threads + transport + program; }
+  int64_t total() const { return requests + messages + calls + transport + program; }
 };
 
 // --max_request_bytes where it is left open: a 64th of the memory, on many CPUs less, within [8

@@ -31,10 +31,10 @@ TEST(GatewayMemoryTest, EveryLimitCounts) {
   EXPECT_EQ(most.transport, 5000);
   EXPECT_GE(most.messages, 4 * 1000);
   EXPECT_EQ(most.total(),
-            most.requests + most.messages + most.threads + most.transport + most.program);
+            most.requests + most.messages + most.calls + most.transport + most.program);
   AdmissionLimits more_requests = limits;
   more_requests.max_requests = 11;
-  EXPECT_GT(MostMemory(more_requests, server).threads, most.threads);
+  EXPECT_GT(MostMemory(more_requests, server).calls, most.calls);
 }
 
 TEST(GatewayMemoryTest, NoMessageIsLargerThanWhatIsAdmitted) {

@@ -35,11 +35,13 @@ absl::StatusOr<AdmissionPermit> Admission::AdmitRequest() {
     const absl::MutexLock lock(&mutex_);
     if (requests_ < limits_.max_requests) {
       ++requests_;
-      return AdmissionPermit(*this);
+      return AdmissionPermit(*this, 1);
     }
   }
   return Overload("requests", limits_.max_requests, limits_.max_requests);
 }
+
+AdmissionPermit Admission::AdmitLookup() { return AdmissionPermit(*this, 0); }
 
 int64_t Admission::request_count() const {
   const absl::MutexLock lock(&mutex_);

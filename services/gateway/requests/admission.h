@@ -29,6 +29,9 @@ class Admission {
   // RESOURCE_EXHAUSTED with RetryInfo and the limit if too many requests are under way.
   absl::StatusOr<AdmissionPermit> AdmitRequest() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // For a call that only asks the tokenizer: it counts its bytes, and is no request.
+  AdmissionPermit AdmitLookup();
+
   int64_t request_count() const ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t token_count() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -39,7 +42,7 @@ class Admission {
   absl::Status AddRequests(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
   // What a permit holds.
   struct Held {
-    int64_t requests = 1;
+    int64_t requests = 0;
     int64_t tokens = 0;
     int64_t request_bytes = 0;
   };
@@ -73,7 +76,9 @@ class AdmissionPermit {
 
  private:
   friend class Admission;
-  explicit AdmissionPermit(Admission& admission) : admission_(&admission) {}
+  AdmissionPermit(Admission& admission, int64_t request_count) : admission_(&admission) {
+    held_.requests = request_count;
+  }
 
   Admission* admission_;  // null: moved from, holds nothing
   Admission::Held held_;

@@ -8,7 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/server_context.h"
+#include "services/gateway/async/parent_call.h"
+#include "services/gateway/async/task.h"
 #include "services/gateway/backends/backend_set.h"
 #include "services/gateway/requests/generation_request.h"
 
@@ -23,19 +24,21 @@ struct Prompt {
 // Encodes the text, renders the conversation, or takes ids or rows as they are. `partner` is the
 // transformer they are for; the end of `parent`, the client's call, ends the calls made here.
 // Errors are the client's status.
-absl::StatusOr<Prompt> TokenizePrompt(const GenerationRequest& request, const BackendState& partner,
-                                      const grpc::ServerContext& parent, BackendSet& backends);
+Task<absl::StatusOr<Prompt>> TokenizePrompt(const GenerationRequest& request,
+                                            const BackendState& partner, const ParentCall& parent,
+                                            BackendSet& backends);
 
 // Adds to request.sampling the sequences that forbid its banned_texts: each text's ids, and those
 // it has after a space. INVALID_ARGUMENT if one has more ids than a sequence may.
-absl::Status BanTexts(const BackendState& partner, const grpc::ServerContext& parent,
-                      BackendSet& backends, GenerationRequest& request);
+Task<absl::Status> BanTexts(const BackendState& partner, const ParentCall& parent,
+                            BackendSet& backends, GenerationRequest& request);
 
 // The ids of plain text in which control tokens are not recognised.
-absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text, bool add_special_tokens,
-                                                const BackendState& partner,
-                                                const grpc::ServerContext& parent,
-                                                BackendSet& backends);
+Task<absl::StatusOr<std::vector<int32_t>>> EncodeText(const std::string& text,
+                                                      bool add_special_tokens,
+                                                      const BackendState& partner,
+                                                      const ParentCall& parent,
+                                                      BackendSet& backends);
 
 }  // namespace phyllo
 

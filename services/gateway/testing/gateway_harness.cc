@@ -48,10 +48,14 @@ void GatewayHarness::Start() {
   generator_ = std::make_unique<Generator>(*backends_, *admission_, *gateway_metrics_, *logger_);
   scorer_ = std::make_unique<Scorer>(*backends_, *admission_);
   encoder_ = std::make_unique<Encoder>(*backends_, *admission_);
+  tokenizer_calls_ = std::make_unique<TokenizerCalls>(*backends_, *admission_);
   identity_ = std::make_unique<ServerIdentity>(common::v1::ServerInfo());
-  service_ = std::make_unique<GatewayServiceImpl>(
-      GatewayServiceParts{*generator_, *scorer_, *encoder_, *backends_, *stall_watch_, *identity_});
-  gateway_server_ = Serve(*service_, gateway::v1::GatewayService::service_full_name());
+  service_ = std::make_unique<GatewayServiceImpl>(GatewayServiceParts{
+      *generator_, *scorer_, *encoder_, *tokenizer_calls_, *backends_, *stall_watch_, *identity_});
+  ServerOptions server_options;
+  server_options.max_handler_threads = options_.max_handler_threads;
+  gateway_server_ =
+      Serve(*service_, gateway::v1::GatewayService::service_full_name(), std::move(server_options));
   stub_ = gateway::v1::GatewayService::NewStub(CreateChannel(gateway_server_->addresses()[0]));
 }
 
@@ -64,8 +68,10 @@ bool GatewayHarness::WaitForPath(bool complete) {
 }
 
 void GatewayHarness::RestartTokenizer() {
+  ServerOptions options;
+  options.listen_addresses = {tokenizer_address_};
   tokenizer_server_ =
-      Serve(tokenizer, tokenizer::v1::TokenizerService::service_full_name(), tokenizer_address_);
+      Serve(tokenizer, tokenizer::v1::TokenizerService::service_full_name(), std::move(options));
 }
 
 Received GatewayHarness::Generate(const gateway::v1::GenerateRequest& request,
@@ -98,9 +104,8 @@ std::string GatewayHarness::LogText() {
 }
 
 std::unique_ptr<Server> GatewayHarness::Serve(grpc::Service& service, const char* name,
-                                              const std::string& address) {
-  ServerOptions options;
-  options.listen_addresses = {address};
+                                              ServerOptions options) {
+  if (options.listen_addresses.empty()) options.listen_addresses = {"127.0.0.1:0"};
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, {{&service, name}}, fake_metrics_);
   EXPECT_TRUE(server.ok()) << server.status();

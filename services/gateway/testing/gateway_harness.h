@@ -20,8 +20,9 @@
 namespace phyllo {
 
 struct GatewayHarnessOptions {
-  AdmissionLimits admission;
+  AdmissionLimits admission = {};
   absl::Duration max_client_stall = absl::Seconds(60);
+  int max_handler_threads = 512;  // of the gateway
 };
 
 // What a client received.
@@ -66,7 +67,7 @@ class GatewayHarness {
 
  private:
   std::unique_ptr<Server> Serve(grpc::Service& service, const char* name,
-                                const std::string& address = "127.0.0.1:0");
+                                ServerOptions options = {});
 
   const GatewayHarnessOptions options_;
   std::ostringstream log_;
@@ -85,6 +86,7 @@ class GatewayHarness {
   std::unique_ptr<Generator> generator_;
   std::unique_ptr<Scorer> scorer_;
   std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<TokenizerCalls> tokenizer_calls_;
   std::unique_ptr<ServerIdentity> identity_;
   std::unique_ptr<GatewayServiceImpl> service_;
   std::unique_ptr<Server> gateway_server_;

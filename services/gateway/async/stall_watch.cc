@@ -1,4 +1,4 @@
-#include "services/gateway/answers/stall_watch.h"
+#include "services/gateway/async/stall_watch.h"
 
 namespace phyllo {
 
@@ -14,12 +14,12 @@ StallWatch::~StallWatch() {
   thread_.join();
 }
 
-StallWatch::Guard::Guard(StallWatch& watch, grpc::ServerContext& context)
+StallWatch::Guard::Guard(StallWatch& watch, grpc::CallbackServerContext& context)
     : watch_(watch), id_(watch.Add(context)) {}
 
 StallWatch::Guard::~Guard() { watch_.Remove(id_); }
 
-int64_t StallWatch::Add(grpc::ServerContext& context) {
+int64_t StallWatch::Add(grpc::CallbackServerContext& context) {
   const absl::MutexLock lock(&mutex_);
   writes_[next_id_] = {&context, Stopwatch()};
   return next_id_++;

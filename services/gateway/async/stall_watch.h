@@ -1,6 +1,6 @@
 // Ends calls whose client has stopped reading.
-#ifndef PHYLLO_SERVICES_GATEWAY_ANSWERS_STALL_WATCH_H_
-#define PHYLLO_SERVICES_GATEWAY_ANSWERS_STALL_WATCH_H_
+#ifndef PHYLLO_SERVICES_GATEWAY_ASYNC_STALL_WATCH_H_
+#define PHYLLO_SERVICES_GATEWAY_ASYNC_STALL_WATCH_H_
 
 #include <cstdint>
 #include <map>
@@ -15,9 +15,9 @@
 
 namespace phyllo {
 
-// A write to a client blocks its handler thread while the client's flow-control window is full.
-// This object's one thread cancels calls whose write has been blocked for longer than the limit;
-// the write then fails. Thread-safe. Outlives its guards.
+// A write to a client does not end while the client's flow-control window is full. This object's
+// one thread cancels calls whose write has been under way for longer than the limit; the write then
+// fails. Thread-safe. Outlives its guards.
 class StallWatch {
  public:
   explicit StallWatch(absl::Duration limit);
@@ -28,7 +28,7 @@ class StallWatch {
   // Stands for one write under way.
   class Guard {
    public:
-    Guard(StallWatch& watch, grpc::ServerContext& context);
+    Guard(StallWatch& watch, grpc::CallbackServerContext& context);
     ~Guard();
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
@@ -40,11 +40,11 @@ class StallWatch {
 
  private:
   struct Write {
-    grpc::ServerContext* context;
+    grpc::CallbackServerContext* context;
     Stopwatch since;
   };
 
-  int64_t Add(grpc::ServerContext& context) ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t Add(grpc::CallbackServerContext& context) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(int64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   void WatchForever() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -59,4 +59,4 @@ class StallWatch {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_GATEWAY_ANSWERS_STALL_WATCH_H_
+#endif  // PHYLLO_SERVICES_GATEWAY_ASYNC_STALL_WATCH_H_
