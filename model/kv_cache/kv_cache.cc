@@ -73,19 +73,15 @@ KvCache::KvCache(const KvLayout& layout, const KvLayerGroups& layer_groups,
 
 KvLayer KvCache::layer(int64_t index) const {
   const Group& group = groups_[group_of_layer_[index]];
-  const int64_t page_stride = PageStride(layout_);
   return {.layout = layout_,
-          .base = group.data + index_in_group_[index] * group.allocator->page_count() * page_stride,
-          .page_stride = page_stride};
+          .base = group.data + index_in_group_[index] * PageStride(layout_),
+          .page_stride = group.layer_count * PageStride(layout_)};
 }
 
 void KvCache::CopyPage(int64_t group, int32_t source, int32_t target) {
-  const int64_t page_stride = PageStride(layout_);
-  const int64_t layer_stride = groups_[group].allocator->page_count() * page_stride;
-  for (int64_t layer = 0; layer < groups_[group].layer_count; ++layer) {
-    std::byte* const base = groups_[group].data + layer * layer_stride;
-    std::memcpy(base + target * page_stride, base + source * page_stride, layout_.page_bytes());
-  }
+  const int64_t bytes = groups_[group].layer_count * PageStride(layout_);
+  std::byte* const base = groups_[group].data;
+  std::memcpy(base + target * bytes, base + source * bytes, static_cast<size_t>(bytes));
 }
 
 }  // namespace phyllo

@@ -21,9 +21,10 @@
 namespace phyllo {
 
 // The pages of all layers: memory is taken from the system when a page is first written, so that a
-// large cache costs nothing until it is used. Each group of layers has page ids of its own; one id
-// means the same page in every layer of the group. Thread-compatible: the allocators are
-// thread-safe, the contents belong to the thread that owns the step.
+// large cache costs nothing until it is used. What a page holds of all layers lies in one piece, so
+// that the layers of a step do not all reach untouched memory at once. Each group of layers has
+// page ids of its own; one id means the same page in every layer of the group. Thread-compatible:
+// the allocators are thread-safe, the contents belong to the thread that owns the step.
 class KvCache {
  public:
   // `page_counts` [groups]. INVALID_ARGUMENT names the size that is out of range: a page count is 0
@@ -59,7 +60,7 @@ class KvCache {
   // The storage and the ids of one group.
   struct Group {
     HugePageArena arena;
-    std::byte* data = nullptr;  // in arena: [layers, page_count, PageStride(layout_)]
+    std::byte* data = nullptr;  // in arena: [page_count, layers, PageStride(layout_)]
     std::unique_ptr<PageAllocator> allocator;
     int64_t layer_count = 0;
   };

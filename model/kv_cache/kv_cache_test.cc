@@ -63,6 +63,16 @@ TEST(KvCacheTest, GivesEveryPageOfEveryLayerItsOwnAlignedMemory) {
   }
 }
 
+TEST(KvCacheTest, KeepsTheLayersOfAPageTogether) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto cache, CreateOneGroup(kLayout, 3, 4));
+  const int64_t stride = KvCache::PageStride(kLayout);
+  const std::byte* const first = cache->layer(0).Page(0);
+  for (int64_t layer = 0; layer < 3; ++layer) {
+    for (int32_t page = 0; page < 4; ++page)
+      EXPECT_EQ(cache->layer(layer).Page(page) - first, (page * 3 + layer) * stride);
+  }
+}
+
 TEST(KvCacheTest, MakesAsManyPagesAsAskedFor) {
   PHYLLO_ASSERT_OK_AND_ASSIGN(const auto cache, CreateOneGroup(kLayout, 3, 4));
   EXPECT_EQ(cache->page_groups()[0].allocator->page_count(), 4);
