@@ -9,7 +9,7 @@
 #include "services/gateway/answers/response_sink.h"
 #include "services/gateway/async/server_calls.h"
 #include "services/gateway/async/task.h"
-#include "services/gateway/model_listing.h"
+#include "services/gateway/lookups/model_listing.h"
 
 namespace phyllo {
 namespace {

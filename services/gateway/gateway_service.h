@@ -9,8 +9,8 @@
 #include "services/gateway/backends/backend_set.h"
 #include "services/gateway/encodings/encoder.h"
 #include "services/gateway/generator.h"
+#include "services/gateway/lookups/tokenizer_calls.h"
 #include "services/gateway/scorer.h"
-#include "services/gateway/tokenizer_calls.h"
 
 namespace phyllo {
 

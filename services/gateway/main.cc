@@ -18,12 +18,12 @@
 #include "services/gateway/encodings/encoder.h"
 #include "services/gateway/gateway_service.h"
 #include "services/gateway/generator.h"
+#include "services/gateway/lookups/tokenizer_calls.h"
 #include "services/gateway/memory/gateway_memory.h"
 #include "services/gateway/requests/admission.h"
 #include "services/gateway/requests/gateway_metrics.h"
 #include "services/gateway/scorer.h"
 #include "services/gateway/serving_switch.h"
-#include "services/gateway/tokenizer_calls.h"
 
 ABSL_FLAG(std::string, tokenizer_addresses, "127.0.0.1:50051",
           "Tokenizer services, separated by commas: host:port or unix:PATH");

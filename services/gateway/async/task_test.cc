@@ -135,5 +135,30 @@ TEST(AsyncMutexTest, IsHeldByOneTaskAfterTheOther) {
   EXPECT_THAT(values, ElementsAre(1, 1, 2, 2, 3, 3));
 }
 
+TEST(AsyncMutexTest, ProtectsWhatTasksOfManyThreadsShare) {
+  constexpr int kThreads = 4;
+  constexpr int kTasks = 2000;
+  AsyncMutex mutex;
+  int64_t count = 0;
+  TaskGroup group;
+  const auto add = [&]() -> Task<void> {
+    const AsyncMutex::Holder holder = co_await mutex.Acquire();
+    ++count;
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kTasks; ++i) group.Start(add());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto join = [&]() -> Task<int> {
+    co_await group.Join();
+    co_return 0;
+  };
+  BlockOn(join());
+  EXPECT_EQ(count, kThreads * kTasks);
+}
+
 }  // namespace
 }  // namespace phyllo

@@ -1,4 +1,4 @@
-#include "services/gateway/model_listing.h"
+#include "services/gateway/lookups/model_listing.h"
 
 #include <cstdint>
 

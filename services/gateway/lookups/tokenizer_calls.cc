@@ -1,10 +1,10 @@
-#include "services/gateway/tokenizer_calls.h"
+#include "services/gateway/lookups/tokenizer_calls.h"
 
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "services/gateway/async/client_calls.h"
-#include "services/gateway/model_listing.h"
+#include "services/gateway/lookups/model_listing.h"
 
 namespace phyllo {
 namespace {

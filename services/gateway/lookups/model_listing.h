@@ -1,6 +1,6 @@
 // What the gateway says of the model and the servers behind it.
-#ifndef PHYLLO_SERVICES_GATEWAY_MODEL_LISTING_H_
-#define PHYLLO_SERVICES_GATEWAY_MODEL_LISTING_H_
+#ifndef PHYLLO_SERVICES_GATEWAY_LOOKUPS_MODEL_LISTING_H_
+#define PHYLLO_SERVICES_GATEWAY_LOOKUPS_MODEL_LISTING_H_
 
 #include <string>
 #include <vector>
@@ -27,4 +27,4 @@ void DescribeModel(absl::Span<const BackendState> backends,
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_GATEWAY_MODEL_LISTING_H_
+#endif  // PHYLLO_SERVICES_GATEWAY_LOOKUPS_MODEL_LISTING_H_

@@ -1,6 +1,6 @@
 // What the gateway asks a tokenizer for on a client's behalf, and no other service.
-#ifndef PHYLLO_SERVICES_GATEWAY_TOKENIZER_CALLS_H_
-#define PHYLLO_SERVICES_GATEWAY_TOKENIZER_CALLS_H_
+#ifndef PHYLLO_SERVICES_GATEWAY_LOOKUPS_TOKENIZER_CALLS_H_
+#define PHYLLO_SERVICES_GATEWAY_LOOKUPS_TOKENIZER_CALLS_H_
 
 #include <cstdint>
 
@@ -40,4 +40,4 @@ class TokenizerCalls {
 
 }  // namespace phyllo
 
-#endif  // PHYLLO_SERVICES_GATEWAY_TOKENIZER_CALLS_H_
+#endif  // PHYLLO_SERVICES_GATEWAY_LOOKUPS_TOKENIZER_CALLS_H_
