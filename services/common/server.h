@@ -27,8 +27,9 @@ class HealthService;
 struct ServerOptions {
   // "host:port" (port 0 takes a free one) or "unix:PATH"; at least one.
   std::vector<std::string> listen_addresses;
-  // Threads that run handlers, all methods together; a call beyond them gets RESOURCE_EXHAUSTED. A
-  // streaming call holds its thread.
+  // Threads that run the handlers of gRPC's synchronous API, all methods together; a call beyond
+  // them gets RESOURCE_EXHAUSTED. A streaming call holds its thread. Calls of the callback API hold
+  // none: what bounds them is their service's, a CallLimit for example.
   int max_handler_threads = 512;
   // Largest message that a client may send.
   int max_receive_message_bytes = kMaxMessageBytes;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "gtest/gtest.h"
@@ -30,6 +32,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kMaxRows = 8;
+constexpr int64_t kMaxCalls = 2;
 
 class EmbeddingServiceTest : public ::testing::Test {
  protected:
@@ -43,7 +46,8 @@ class EmbeddingServiceTest : public ::testing::Test {
     PHYLLO_ASSERT_OK_AND_ASSIGN(EmbeddingTable table,
                                 EmbeddingTable::Create(description, *checkpoint_));
     table_ = std::make_unique<EmbeddingTable>(std::move(table));
-    service_ = std::make_unique<EmbeddingServiceImpl>(*table_, identity_, kMaxRows);
+    service_ = std::make_unique<EmbeddingServiceImpl>(
+        *table_, identity_, EmbeddingServiceOptions{.max_rows = kMaxRows, .max_calls = kMaxCalls});
     ServerOptions options;
     options.listen_addresses = {"127.0.0.1:0"};
     PHYLLO_ASSERT_OK_AND_ASSIGN(
@@ -52,8 +56,31 @@ class EmbeddingServiceTest : public ::testing::Test {
                       {{service_.get(), embedding::v1::EmbeddingService::service_full_name()}},
                       metrics_));
     stub_ = embedding::v1::EmbeddingService::NewStub(CreateChannel(server_->addresses()[0]));
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    SetDeadline(context_);
   }
+
+  static void SetDeadline(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  }
+
+  static EmbedStreamRequest StreamRequest(int32_t token_id) {
+    EmbedStreamRequest request;
+    request.add_token_ids(token_id);
+    request.add_positions(100);
+    return request;
+  }
+
+  absl::Status Embed(int32_t token_id) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    EmbedRequest request;
+    request.add_token_ids(token_id);
+    EmbedResponse response;
+    return FromGrpcStatus(stub_->Embed(&context, request, &response));
+  }
+
+  // A drain that no call holds up: with this time limit the test would otherwise time out.
+  void DrainUntilNoCallRuns() { server_->Drain(absl::ZeroDuration(), absl::Minutes(10)); }
 
   // The bytes of `token_id`'s row as the table gives it.
   std::string Row(int32_t token_id) const {
@@ -111,10 +138,7 @@ TEST_F(EmbeddingServiceTest, ReturnsInvalidArgumentWhenIdIsOutsideVocabulary) {
 TEST_F(EmbeddingServiceTest, StreamsOneResponseForEachRequest) {
   const auto stream = stub_->EmbedStream(&context_);
   for (const int32_t token_id : {7, 9}) {
-    EmbedStreamRequest request;
-    request.add_token_ids(token_id);
-    request.add_positions(100);
-    ASSERT_TRUE(stream->Write(request));
+    ASSERT_TRUE(stream->Write(StreamRequest(token_id)));
     EmbedStreamResponse response;
     ASSERT_TRUE(stream->Read(&response));
     EXPECT_TRUE(response.hidden_states().data() == Row(token_id));
@@ -131,6 +155,72 @@ TEST_F(EmbeddingServiceTest, ReturnsInvalidArgumentWhenPositionsAreMissing) {
   EmbedStreamResponse response;
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(GetInvalidField(FromGrpcStatus(stream->Finish())), "positions");
+}
+
+TEST_F(EmbeddingServiceTest, EndsStreamWithStatusOfBadRequestInTheMiddle) {
+  const auto stream = stub_->EmbedStream(&context_);
+  ASSERT_TRUE(stream->Write(StreamRequest(7)));
+  ASSERT_TRUE(stream->Write(StreamRequest(static_cast<int32_t>(table_->vocab_size()))));
+  stream->Write(StreamRequest(9));  // fails if the stream has ended already
+  EmbedStreamResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_TRUE(response.hidden_states().data() == Row(7));
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_THAT(FromGrpcStatus(stream->Finish()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(std::to_string(table_->vocab_size()))));
+}
+
+TEST_F(EmbeddingServiceTest, EndsStreamOfClientThatLeavesBetweenRequests) {
+  const auto stream = stub_->EmbedStream(&context_);
+  ASSERT_TRUE(stream->Write(StreamRequest(7)));
+  EmbedStreamResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  context_.TryCancel();
+  EXPECT_THAT(FromGrpcStatus(stream->Finish()), StatusIs(absl::StatusCode::kCancelled));
+  DrainUntilNoCallRuns();
+}
+
+TEST_F(EmbeddingServiceTest, EndsStreamOfClientThatLeavesWithoutReading) {
+  const auto stream = stub_->EmbedStream(&context_);
+  // More answers than fit into the windows of a connection: the server waits in a write.
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(stream->Write(StreamRequest(7)));
+  context_.TryCancel();
+  EXPECT_THAT(FromGrpcStatus(stream->Finish()), StatusIs(absl::StatusCode::kCancelled));
+  DrainUntilNoCallRuns();
+}
+
+TEST_F(EmbeddingServiceTest, ReturnsResourceExhaustedWhenAsManyCallsAreUnderWay) {
+  grpc::ClientContext contexts[kMaxCalls];
+  std::vector<decltype(stub_->EmbedStream(&context_))> streams;
+  for (grpc::ClientContext& context : contexts) {
+    SetDeadline(context);
+    streams.push_back(stub_->EmbedStream(&context));
+    ASSERT_TRUE(streams.back()->Write(StreamRequest(7)));
+    EmbedStreamResponse response;
+    ASSERT_TRUE(streams.back()->Read(&response));
+  }
+  EXPECT_THAT(Embed(7), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("at once: 2")));
+  const auto refused = stub_->EmbedStream(&context_);
+  EmbedStreamResponse response;
+  EXPECT_FALSE(refused->Read(&response));
+  EXPECT_THAT(FromGrpcStatus(refused->Finish()),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("at once: 2")));
+  for (const auto& stream : streams) {
+    stream->WritesDone();
+    PHYLLO_EXPECT_OK(FromGrpcStatus(stream->Finish()));
+  }
+}
+
+TEST_F(EmbeddingServiceTest, TakesCallsInPlaceOfThoseThatHaveEnded) {
+  for (int i = 0; i < 4 * kMaxCalls; ++i) {
+    // A place is free once the call has ended in the server, a moment after it has ended here.
+    absl::Status status;
+    do {
+      status = Embed(7);
+    } while (status.code() == absl::StatusCode::kResourceExhausted);
+    PHYLLO_ASSERT_OK(status);
+  }
 }
 
 TEST_F(EmbeddingServiceTest, DescribesItself) {

@@ -105,7 +105,9 @@ int Main(int argc, char** argv) {
   *info.mutable_fingerprint() = model->fingerprint;
   const ServerIdentity identity(std::move(info));
 
-  EmbeddingServiceImpl service(*model->table, identity, max_rows);
+  EmbeddingServiceImpl service(
+      *model->table, identity,
+      {.max_rows = max_rows, .max_calls = process.server_options().max_handler_threads});
   return process.Run({{&service, embedding::v1::EmbeddingService::service_full_name()}});
 }
 
