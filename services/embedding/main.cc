@@ -1,4 +1,6 @@
 // The embedding service's binary.
+#include <malloc.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,7 +91,17 @@ absl::StatusOr<EmbeddingModel> LoadModel(const std::string& folder, ServiceProce
   return model;
 }
 
+// An answer is there twice, as rows and as a message, often of some hundred KiB. The allocator
+// would give such memory back to the kernel after every call and take it page by page for the next
+// one.
+void KeepMemoryOfAnswers() {
+  constexpr int kMostBytes = 4 << 20;
+  mallopt(M_MMAP_THRESHOLD, kMostBytes);
+  mallopt(M_TRIM_THRESHOLD, 2 * kMostBytes);
+}
+
 int Main(int argc, char** argv) {
+  KeepMemoryOfAnswers();
   ServiceProcess process(ParseServiceFlags("embedding", "127.0.0.1:50052", kUsage, argc, argv));
   const std::string folder = absl::GetFlag(FLAGS_model);
   if (folder.empty())
