@@ -18,7 +18,8 @@ struct TokenizerServiceOptions {
 };
 
 // Converts, delegates, converts back; tokenizer.proto is the contract. DecodeSequences holds no
-// thread. Borrows its arguments. Thread-safe.
+// thread; Encode, Decode and RenderChat have one each, because a text of megabytes would hold up
+// the few in which gRPC calls back. Borrows its arguments. Thread-safe.
 class TokenizerServiceImpl final
     : public tokenizer::v1::TokenizerService::WithCallbackMethod_DecodeSequences<
           tokenizer::v1::TokenizerService::Service> {
