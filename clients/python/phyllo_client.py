@@ -14,6 +14,7 @@ As a program:
 """
 
 import argparse
+import os
 import sys
 
 import grpc
@@ -52,26 +53,25 @@ class Answer:
 
 
 def make_request(prompt, stop=(), **parameters):
-    """A GenerateRequest. `prompt` is a text, a list of token ids, or a list of (role, content) turns.
+    """A GenerateRequest. `prompt` is a text, a list of token ids, or a list of (role, content) turns; `stop` a text or several.
 
-    `parameters` are fields of SamplingParameters or StoppingParameters (common/v1/sampling.proto); what is not given is
-    not sent, and takes the model's default. TypeError for a name that is in neither.
+    `parameters` are fields of SamplingParameters or StoppingParameters (common/v1/sampling.proto), messages and maps as
+    dictionaries; what is not given is not sent, and takes the model's default. TypeError for a name that is in neither.
     """
-    request = generate_pb2.GenerateRequest(stop_sequences=stop)
+    for name in parameters:
+        if name not in _SAMPLING and name not in _STOPPING:
+            raise TypeError(f"there is no parameter {name!r}")
+    request = generate_pb2.GenerateRequest(
+        stop_sequences=[stop] if isinstance(stop, str) else stop,
+        sampling={name: value for name, value in parameters.items() if name in _SAMPLING},
+        stopping={name: value for name, value in parameters.items() if name in _STOPPING},
+    )
     if isinstance(prompt, str):
         request.text = prompt
     elif all(isinstance(element, int) for element in prompt):
         request.token_ids.ids.extend(prompt)
     else:
         request.chat.messages.extend(chat_pb2.ChatMessage(role=role, content=content) for role, content in prompt)
-    for name, value in parameters.items():
-        group = request.sampling if name in _SAMPLING else request.stopping if name in _STOPPING else None
-        if group is None:
-            raise TypeError(f"there is no parameter {name!r}")
-        if isinstance(value, (list, tuple)):
-            getattr(group, name).extend(value)
-        else:
-            setattr(group, name, value)
     return request
 
 
@@ -132,30 +132,43 @@ def _chat(client, parameters):
         turns.append(("assistant", _print_answer(client.generate(turns, **parameters))))
 
 
-def main():
-    parser = argparse.ArgumentParser(description="An example of a Phyllo client.")
-    parser.add_argument("--address", default="127.0.0.1:50050", help="of the gateway: host:port or unix:PATH")
-    parser.add_argument("--temperature", type=float, help="0 takes the most likely token")
-    parser.add_argument("--seed", type=int, help="repeats an answer")
-    parser.add_argument("--max-new-tokens", type=int, help="ends an answer after so many tokens")
+def _parse_command_line():
+    options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    options.add_argument("--address", help="of the gateway: host:port or unix:PATH (default 127.0.0.1:50050)")
+    options.add_argument("--temperature", type=float, help="0 takes the most likely token")
+    options.add_argument("--seed", type=int, help="repeats an answer")
+    options.add_argument("--max-new-tokens", type=int, help="ends an answer after so many tokens")
+    parser = argparse.ArgumentParser(description="An example of a Phyllo client.", parents=[options])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("generate", help="continues a text").add_argument("prompt", help="the text")
-    commands.add_parser("chat", help="talks, one turn a line")
-    arguments = parser.parse_args()
-    given = {name: getattr(arguments, name) for name in ("temperature", "seed", "max_new_tokens")}
-    parameters = {name: value for name, value in given.items() if value is not None}
+    generate = commands.add_parser("generate", help="continues a text", parents=[options])
+    generate.add_argument("prompt", help="the text")
+    commands.add_parser("chat", help="talks, one turn a line", parents=[options])
+    arguments = vars(parser.parse_args())
+    parameters = {name: arguments[name] for name in ("temperature", "seed", "max_new_tokens") if name in arguments}
     try:
         make_request("", **parameters)
     except ValueError as error:  # a number that its field cannot hold
         parser.error(str(error))
-    with PhylloClient(arguments.address) as client:
-        try:
-            if arguments.command == "chat":
+    return arguments, parameters
+
+
+def main():
+    arguments, parameters = _parse_command_line()
+    try:
+        with PhylloClient(arguments.get("address", "127.0.0.1:50050")) as client:
+            if arguments["command"] == "chat":
                 _chat(client, parameters)
             else:
-                _print_answer(client.generate(arguments.prompt, **parameters))
-        except grpc.RpcError as error:
-            sys.exit(f"{error.code().name}: {error.details()}")
+                _print_answer(client.generate(arguments["prompt"], **parameters))
+    except grpc.RpcError as error:
+        sys.exit(f"{error.code().name}: {error.details()}")
+    except UnicodeError as error:
+        sys.exit(f"the text cannot be read or written: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # nobody reads any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the exit
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Tests phyllo_client.py against a gateway that is started as the first argument, and says "listen ADDRESS"."""
 
+import signal
 import subprocess
 import sys
 import unittest
@@ -48,6 +49,17 @@ class PhylloClientTest(unittest.TestCase):
         self.assertEqual(list(request.stopping.stop_token_ids), [1, 2])
         self.assertEqual(list(request.stop_sequences), ["\n"])
 
+    def test_messages_and_maps_are_parameters(self):
+        request = phyllo_client.make_request("a", logit_bias={5: 1.5}, dry={"multiplier": 2}, time_limit={"seconds": 3},
+                                             banned_token_sequences=[{"token_ids": [1, 2]}])
+        self.assertEqual(dict(request.sampling.logit_bias), {5: 1.5})
+        self.assertEqual(request.sampling.dry.multiplier, 2)
+        self.assertEqual(request.stopping.time_limit.seconds, 3)
+        self.assertEqual(list(request.sampling.banned_token_sequences[0].token_ids), [1, 2])
+
+    def test_a_text_is_one_stop_sequence(self):
+        self.assertEqual(list(phyllo_client.make_request("a", stop="END").stop_sequences), ["END"])
+
     def test_unknown_parameter_is_an_error(self):
         with self.assertRaisesRegex(TypeError, "temprature"):
             phyllo_client.make_request("a", temprature=1)
@@ -84,6 +96,40 @@ class PhylloClientTest(unittest.TestCase):
         done = subprocess.run([sys.executable, phyllo_client.__file__, "--address", self.address, "generate", "a b"],
                               stdout=subprocess.PIPE, universal_newlines=True, check=True)
         self.assertEqual(done.stdout, "a b \n")
+
+    def test_program_takes_options_before_and_after_the_command(self):
+        done = subprocess.run([sys.executable, phyllo_client.__file__, "--seed", "7", "generate", "a b", "--address",
+                               self.address, "--temperature", "0"],
+                              stdout=subprocess.PIPE, universal_newlines=True, check=True)
+        self.assertEqual(done.stdout, "a b \n")
+
+    def test_program_refuses_a_text_that_is_not_utf8(self):
+        done = subprocess.run([sys.executable, phyllo_client.__file__, "--address", self.address, "generate", b"\xff"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the text cannot be read", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
+    def _start_endless_answer(self):
+        program = subprocess.Popen([sys.executable, phyllo_client.__file__, "--address", self.address, "generate", "forever"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(program.stderr.close)
+        self.addCleanup(program.stdout.close)
+        self.assertEqual(program.stdout.read(1), b"x")
+        return program
+
+    def test_program_ends_when_it_is_interrupted(self):
+        program = self._start_endless_answer()
+        program.send_signal(signal.SIGINT)
+        output = program.communicate()
+        self.assertEqual(program.returncode, 130)
+        self.assertNotIn(b"Traceback", output[1])
+
+    def test_program_ends_when_nobody_reads(self):
+        program = self._start_endless_answer()
+        program.stdout.close()
+        self.assertEqual(program.stderr.read(), b"")
+        self.assertEqual(program.wait(), 1)
 
     def test_program_chats(self):
         done = subprocess.run([sys.executable, phyllo_client.__file__, "--address", self.address, "chat"],
