@@ -20,10 +20,12 @@ const protoLoader = require("@grpc/proto-loader");
 
 const PROTO_ROOT = process.env.PHYLLO_PROTO_ROOT || path.join(__dirname, "..", "..", "proto");
 
-// Names as in the .proto files; 64-bit integers as strings, so that a seed keeps all its digits.
+// Names as in the .proto files; 64-bit integers as strings, so that a seed keeps all its digits. What a server leaves out, because it is empty or zero,
+// is there all the same.
 const definition = protoLoader.loadSync("phyllo/gateway/v1/gateway.proto", {
   includeDirs: [PROTO_ROOT],
   keepCase: true,
+  defaults: true,
   longs: String,
   enums: String,
   oneofs: true,
@@ -33,6 +35,7 @@ const {GatewayService} = grpc.loadPackageDefinition(definition).phyllo.gateway.v
 const fieldsOf = (name) => new Set(definition[name].type.field.map((field) => field.name));
 const SAMPLING = fieldsOf("phyllo.common.v1.SamplingParameters");
 const STOPPING = fieldsOf("phyllo.common.v1.StoppingParameters");
+const EMBEDDING = fieldsOf("phyllo.gateway.v1.EmbedRequest");
 
 // A GenerateRequest. `prompt` is a text, an array of token ids, or an array of {role, content}. `parameters` are fields of SamplingParameters or
 // StoppingParameters (common/v1/sampling.proto), and `stop_sequences`; what is not given is not sent, and takes the model's default.
@@ -93,8 +96,11 @@ class PhylloClient {
     return new Answer(this.stub.Generate(makeRequest(prompt, parameters), options));
   }
 
-  // One vector (an array of numbers) for each text. `options` are fields of EmbedRequest: dimensions, normalize, ...
+  // One vector (an array of numbers) for each text. `options` are fields of EmbedRequest: dimensions, normalize, ... Throws a TypeError for another name.
   async embed(texts, options = {}) {
+    for (const name of Object.keys(options)) {
+      if (!EMBEDDING.has(name)) throw new TypeError(`there is no option "${name}"`);
+    }
     return (await this.unary("Embed", {texts, ...options})).vectors.map((vector) => vector.values);
   }
 
@@ -195,6 +201,7 @@ async function main() {
     console.log(USAGE);
     return;
   }
+  process.stdout.on("error", () => process.exit(1)); // nobody reads any more
   const client = new PhylloClient(line.address);
   try {
     if (line.command === "chat") {

@@ -3,6 +3,7 @@
 
 const assert = require("node:assert");
 const {spawn, spawnSync} = require("node:child_process");
+const {once} = require("node:events");
 const {after, before, test} = require("node:test");
 
 const grpc = require("@grpc/grpc-js");
@@ -86,6 +87,15 @@ test("tokenize and detokenize", async () => {
   assert.strictEqual(await client.detokenize([97, 98]), "ab");
 });
 
+test("what is empty is there", async () => {
+  assert.deepStrictEqual(await client.tokenize(""), []);
+  assert.strictEqual(await client.detokenize([]), "");
+});
+
+test("an unknown option of embed is an error", async () => {
+  await assert.rejects(client.embed(["ab"], {dimension: 1}), /dimension/);
+});
+
 test("the model is described", async () => {
   assert.strictEqual((await client.model()).model, "fake");
 });
@@ -96,6 +106,16 @@ test("the program prints the answer", () => {
 
 test("the program chats", () => {
   assert.strictEqual(program(["chat"], "one\ntwo\n").stdout, "one \ntwo \n");
+});
+
+test("the program ends when nobody reads", async () => {
+  const running = spawn(process.execPath, [PROGRAM, "--address", address, "generate", "forever"], {stdio: ["ignore", "pipe", "pipe"]});
+  let errors = "";
+  running.stderr.on("data", (data) => (errors += data));
+  running.stdout.once("data", () => running.stdout.destroy());
+  const [status] = await once(running, "close");
+  assert.strictEqual(status, 1);
+  assert.strictEqual(errors, "");
 });
 
 test("the program reports an error", () => {
