@@ -46,6 +46,7 @@ int Main(int argc, char** argv) {
     return process.Fail(absl::InvalidArgumentError("--model is required; try --help"));
   TokenizerServiceOptions options;
   options.max_text_bytes = absl::GetFlag(FLAGS_max_text_bytes);
+  options.max_streams = process.server_options().max_handler_threads;
   const absl::Status range =
       CheckFlagRange("max_text_bytes", options.max_text_bytes, 1, int64_t{64} << 20);
   if (!range.ok()) return process.Fail(range);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "services/common/status_bridge.h"
 #include "services/tokenizer/chat_conversion.h"
@@ -28,8 +29,14 @@ namespace {
 class DecodeSequencesCall final
     : public grpc::ServerBidiReactor<DecodeSequencesRequest, DecodeSequencesResponse> {
  public:
-  explicit DecodeSequencesCall(const Tokenizer& tokenizer) : decoders_(tokenizer) {
-    StartRead(&request_);
+  // Ends at once if it has no place among the calls.
+  DecodeSequencesCall(const Tokenizer& tokenizer, absl::StatusOr<CallPermit> permit)
+      : permit_(std::move(permit)), decoders_(tokenizer) {
+    if (permit_.ok()) {
+      StartRead(&request_);
+    } else {
+      Finish(ToGrpcStatus(permit_.status()));
+    }
   }
 
   void OnReadDone(bool ok) override {
@@ -57,6 +64,7 @@ class DecodeSequencesCall final
   void OnDone() override { delete this; }
 
  private:
+  const absl::StatusOr<CallPermit> permit_;
   SequenceDecoders decoders_;
   DecodeSequencesRequest request_;
   DecodeSequencesResponse response_;
@@ -71,7 +79,8 @@ TokenizerServiceImpl::TokenizerServiceImpl(const Tokenizer& tokenizer,
     : tokenizer_(tokenizer),
       chat_template_(chat_template),
       identity_(identity),
-      options_(options) {}
+      options_(options),
+      streams_(options.max_streams) {}
 
 grpc::Status TokenizerServiceImpl::Encode(grpc::ServerContext*, const EncodeRequest* request,
                                           EncodeResponse* response) {
@@ -106,7 +115,7 @@ grpc::Status TokenizerServiceImpl::Decode(grpc::ServerContext*, const DecodeRequ
 
 grpc::ServerBidiReactor<DecodeSequencesRequest, DecodeSequencesResponse>*
 TokenizerServiceImpl::DecodeSequences(grpc::CallbackServerContext*) {
-  return new DecodeSequencesCall(tokenizer_);
+  return new DecodeSequencesCall(tokenizer_, streams_.Admit());
 }
 
 grpc::Status TokenizerServiceImpl::RenderChat(grpc::ServerContext*,

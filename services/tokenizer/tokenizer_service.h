@@ -8,6 +8,7 @@
 #include "model/tokenizer/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
+#include "services/common/calls/call_limit.h"
 #include "services/common/server_identity.h"
 
 namespace phyllo {
@@ -15,11 +16,13 @@ namespace phyllo {
 struct TokenizerServiceOptions {
   int64_t max_text_bytes = int64_t{8}
                            << 20;  // Of one Encode, and of the strings of one RenderChat together.
+  int64_t max_streams = 512;       // DecodeSequences under way; more get RESOURCE_EXHAUSTED.
 };
 
 // Converts, delegates, converts back; tokenizer.proto is the contract. DecodeSequences holds no
 // thread; Encode, Decode and RenderChat have one each, because a text of megabytes would hold up
 // the few in which gRPC calls back. Borrows its arguments. Thread-safe.
+// Outlives its calls.
 class TokenizerServiceImpl final
     : public tokenizer::v1::TokenizerService::WithCallbackMethod_DecodeSequences<
           tokenizer::v1::TokenizerService::Service> {
@@ -49,6 +52,7 @@ class TokenizerServiceImpl final
   const ChatTemplate* const chat_template_;
   const ServerIdentity& identity_;
   const TokenizerServiceOptions options_;
+  CallLimit streams_;
 };
 
 }  // namespace phyllo

@@ -39,6 +39,7 @@ class TokenizerServiceTest : public ::testing::Test {
   void Start(const ChatTemplate* chat_template) {
     TokenizerServiceOptions options;
     options.max_text_bytes = 1000;
+    options.max_streams = 1;
     stub_ = nullptr;
     server_ = nullptr;
     service_ =
@@ -227,6 +228,20 @@ TEST_F(TokenizerServiceTest, ReturnsResourceExhaustedWhenTooManySequencesAreOpen
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_THAT(FromGrpcStatus(stream->Finish()),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("65536")));
+}
+
+TEST_F(TokenizerServiceTest, ReturnsResourceExhaustedWhenTooManyStreamsAreOpen) {
+  const auto open = stub_->DecodeSequences(&context_);
+  ASSERT_TRUE(open->Write(DecodeSequencesRequest()));
+  DecodeSequencesResponse response;
+  ASSERT_TRUE(open->Read(&response));
+  grpc::ClientContext context;
+  const auto refused = stub_->DecodeSequences(&context);
+  EXPECT_FALSE(refused->Read(&response));
+  EXPECT_THAT(FromGrpcStatus(refused->Finish()),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("at once: 1")));
+  open->WritesDone();
+  PHYLLO_EXPECT_OK(FromGrpcStatus(open->Finish()));
 }
 
 TEST_F(TokenizerServiceTest, RendersChatWithControlTokensOnlyFromTemplate) {
