@@ -2,6 +2,7 @@
 #ifndef PHYLLO_SERVICES_COMMON_MESSAGE_LIMITS_H_
 #define PHYLLO_SERVICES_COMMON_MESSAGE_LIMITS_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace phyllo {
@@ -10,9 +11,12 @@ namespace phyllo {
 // into chunks by their senders.
 inline constexpr int kMaxMessageBytes = 64 * 1024 * 1024 + 64 * 1024;
 
-// Threads of a server that read messages from the wire, with so many CPUs: each may hold one that
-// is not admitted or refused yet.
-inline constexpr int64_t ReadingThreads(int64_t cpu_count) { return 2 + cpu_count; }
+// Threads of a server that read messages from the wire, on a machine of so many CPUs (whatever a
+// quota leaves of them: gRPC does not ask): each may hold one that is not admitted or refused yet.
+// gRPC 1.51 has one for two CPUs, within [2, 16], and our servers two pollers beside them.
+inline constexpr int64_t ReadingThreads(int64_t machine_cpu_count) {
+  return 2 + std::clamp<int64_t>(machine_cpu_count / 2, 2, 16);
+}
 
 // A client pings an idle connection at this interval; a server tolerates pings three times as
 // often, so it never answers one with GOAWAY.

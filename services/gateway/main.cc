@@ -1,6 +1,7 @@
 // The gateway's binary.
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/flags/flag.h"
@@ -43,8 +44,9 @@ ABSL_FLAG(
     int64_t, memory_bytes, 0,
     "Memory that the process may use, all in all. 0: what the cgroup and the machine have "
     "available. The start fails if the limits could lead beyond it: 8 times "
-    "max_request_bytes; for messages that arrive twice it (at most 64 MiB) for each CPU and two "
-    "more; 128 KiB for each of max_handler_threads and max_requests; max_transport_bytes; and 80 "
+    "max_request_bytes; for messages that arrive twice it (at most 64 MiB) for each of gRPC's "
+    "threads, 4 to 18; 128 KiB for each of max_handler_threads and max_requests; "
+    "max_transport_bytes; and 80 "
     "MiB. Range [0, 2^40]");
 ABSL_FLAG(absl::Duration, max_client_stall, absl::Seconds(60),
           "Longest time a client may leave a message unread before its call is cancelled");
@@ -72,13 +74,14 @@ absl::StatusOr<AdmissionLimits> ReadLimits(ServiceProcess& process) {
   PHYLLO_RETURN_IF_ERROR(CheckFlagRange("memory_bytes", memory_flag, 0, kUnlimited));
   PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_request_bytes", request_bytes_flag, 0, kUnlimited));
   const HostResources host = DetectHostResources();
-  const auto cpu_count = static_cast<int64_t>(host.cpus.size());
+  const int64_t machine_cpu_count = std::thread::hardware_concurrency();
   const int64_t memory_bytes = memory_flag > 0 ? memory_flag : host.available_memory_bytes;
   const AdmissionLimits limits = {
       .max_requests = absl::GetFlag(FLAGS_max_requests),
       .max_tokens = absl::GetFlag(FLAGS_max_tokens),
-      .max_request_bytes = request_bytes_flag > 0 ? request_bytes_flag
-                                                  : DefaultRequestBytes(memory_bytes, cpu_count)};
+      .max_request_bytes = request_bytes_flag > 0
+                               ? request_bytes_flag
+                               : DefaultRequestBytes(memory_bytes, machine_cpu_count)};
   PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_requests", limits.max_requests, 1, 65536));
   PHYLLO_RETURN_IF_ERROR(CheckFlagRange("max_tokens", limits.max_tokens, 1, kUnlimited));
 
@@ -87,7 +90,7 @@ absl::StatusOr<AdmissionLimits> ReadLimits(ServiceProcess& process) {
   server.max_receive_message_bytes = static_cast<int>(MaxMessageBytes(limits));
   const GatewayMemory most = MostMemory(limits, {.max_handler_threads = server.max_handler_threads,
                                                  .max_transport_bytes = server.max_transport_bytes,
-                                                 .cpu_count = cpu_count});
+                                                 .machine_cpu_count = machine_cpu_count});
   process.logger().Info("memory", {{"limit_bytes", memory_bytes},
                                    {"most_bytes", most.total()},
                                    {"max_request_bytes", limits.max_request_bytes},

@@ -33,9 +33,9 @@ int64_t LogprobsOfAToken(const common::v1::LogprobParameters& parameters) {
 
 }  // namespace
 
-int64_t DefaultRequestBytes(int64_t memory_bytes, int64_t cpu_count) {
+int64_t DefaultRequestBytes(int64_t memory_bytes, int64_t machine_cpu_count) {
   if (memory_bytes <= 0) return 256 * kMebibyte;
-  const int64_t parts = std::max(int64_t{64}, 16 * ReadingThreads(cpu_count));
+  const int64_t parts = std::max(int64_t{64}, 16 * ReadingThreads(machine_cpu_count));
   return std::clamp(memory_bytes / parts, 8 * kMebibyte, 256 * kMebibyte);
 }
 
@@ -45,7 +45,8 @@ int64_t MaxMessageBytes(const AdmissionLimits& limits) {
 
 GatewayMemory MostMemory(const AdmissionLimits& limits, const GatewayServerLimits& server) {
   return {.requests = kRequestCopies * limits.max_request_bytes,
-          .messages = kMessageCopies * ReadingThreads(server.cpu_count) * MaxMessageBytes(limits),
+          .messages =
+              kMessageCopies * ReadingThreads(server.machine_cpu_count) * MaxMessageBytes(limits),
           .calls = kCallBytes * (server.max_handler_threads + limits.max_requests + kMostChoices),
           .transport = server.max_transport_bytes,
           .program = kProgramBytes};

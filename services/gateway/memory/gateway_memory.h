@@ -23,7 +23,7 @@ struct GatewayMemory {
 
 // --max_request_bytes where it is left open: a 64th of the memory, on many CPUs less, within [8
 // MiB, 256 MiB]; 256 MiB if the memory is not known (0).
-int64_t DefaultRequestBytes(int64_t memory_bytes, int64_t cpu_count);
+int64_t DefaultRequestBytes(int64_t memory_bytes, int64_t machine_cpu_count);
 
 // No client may send a larger message: it would not be admitted.
 int64_t MaxMessageBytes(const AdmissionLimits& limits);
@@ -31,7 +31,7 @@ int64_t MaxMessageBytes(const AdmissionLimits& limits);
 struct GatewayServerLimits {
   int64_t max_handler_threads = 0;
   int64_t max_transport_bytes = 0;
-  int64_t cpu_count = 1;
+  int64_t machine_cpu_count = 1;
 };
 GatewayMemory MostMemory(const AdmissionLimits& limits, const GatewayServerLimits& server);
 
