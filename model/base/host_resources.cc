@@ -198,6 +198,11 @@ int HostResources::ThreadCount() const {
   return static_cast<int>(std::max(1.0, std::floor(std::min(cores, cpu_quota.value_or(cores)))));
 }
 
+double HostResources::CpuCount() const {
+  const double count = static_cast<double>(cpus.size());
+  return std::min(count, cpu_quota.value_or(count));
+}
+
 HostResources DetectHostResources() { return DetectHostResourcesAt("", Affinity()); }
 
 HostResources DetectHostResourcesAt(const std::string& root, const std::vector<int>& affinity) {

@@ -31,6 +31,10 @@ struct HostResources {
   // How many busy threads to run: as many as physical cores, but no more than the quota pays for;
   // at least 1.
   int ThreadCount() const;
+
+  // CPU time per time that the process can get, in logical CPUs: all of `cpus`, but no more than
+  // the quota; > 0.
+  double CpuCount() const;
 };
 
 // Reads /proc and /sys (cgroup v2, v1 or none). Never fails: what cannot be read is left unlimited

@@ -91,6 +91,26 @@ TEST_F(HostResourcesTest, TakesMountWhenPathIsTheHosts) {
   EXPECT_EQ(resources.ThreadCount(), 1);
 }
 
+TEST_F(HostResourcesTest, CountsLogicalCpusWithoutQuota) {
+  HostResources resources;
+  resources.cpus = {0, 1, 4, 5};
+  EXPECT_EQ(resources.CpuCount(), 4.0);
+}
+
+TEST_F(HostResourcesTest, CountsNoMoreCpusThanTheQuota) {
+  HostResources resources;
+  resources.cpus = {0, 1, 4, 5};
+  resources.cpu_quota = 0.5;
+  EXPECT_EQ(resources.CpuCount(), 0.5);
+}
+
+TEST_F(HostResourcesTest, CountsNoMoreCpusThanThereAre) {
+  HostResources resources;
+  resources.cpus = {3};
+  resources.cpu_quota = 2.5;
+  EXPECT_EQ(resources.CpuCount(), 1.0);
+}
+
 TEST_F(HostResourcesTest, ReadsV1Controllers) {
   Write("/proc/self/cgroup", "4:memory:/a\n1:cpu,cpuacct:/a\n");
   Write("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "300000\n");

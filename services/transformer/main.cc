@@ -233,7 +233,7 @@ absl::Status Serve(ServiceProcess& process, int& exit_code) {
   ReportReady(model, engine->limits(), MonotonicNow() - start, process.metrics(), process.logger());
 
   const ServerIdentity identity(std::move(server_info));
-  NewsDispatcher dispatcher(absl::GetFlag(FLAGS_message_interval));
+  NewsDispatcher dispatcher(absl::GetFlag(FLAGS_message_interval), host.CpuCount());
   TransformerServiceImpl service({.engine = *engine,
                                   .dispatcher = dispatcher,
                                   .hidden_size = model.sizes().hidden_size,

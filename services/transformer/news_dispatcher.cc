@@ -14,16 +14,13 @@ constexpr double kMessageShare = 1.0 / 8;
 
 }  // namespace
 
-absl::Duration NewsPause(absl::Duration interval, int64_t reader_count, int64_t cpu_count) {
+absl::Duration NewsPause(absl::Duration interval, int64_t reader_count, double cpu_count) {
   if (interval <= absl::ZeroDuration()) return absl::ZeroDuration();
-  return std::max(interval,
-                  reader_count * kMessageCost / (kMessageShare * static_cast<double>(cpu_count)));
+  return std::max(interval, reader_count * kMessageCost / (kMessageShare * cpu_count));
 }
 
-NewsDispatcher::NewsDispatcher(absl::Duration interval)
-    : interval_(interval),
-      cpu_count_(std::max<int64_t>(std::thread::hardware_concurrency(), 1)),
-      thread_([this] { Run(); }) {}
+NewsDispatcher::NewsDispatcher(absl::Duration interval, double cpu_count)
+    : interval_(interval), cpu_count_(cpu_count), thread_([this] { Run(); }) {}
 
 NewsDispatcher::~NewsDispatcher() {
   {

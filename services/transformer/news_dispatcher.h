@@ -26,16 +26,16 @@ class NewsReader {
 
 // How long news that can wait does so after `reader_count` readers were told of such news together:
 // `interval`, or longer when messages to so many would else take more than an eighth of
-// `cpu_count` CPUs. 0 if `interval` is 0.
-absl::Duration NewsPause(absl::Duration interval, int64_t reader_count, int64_t cpu_count);
+// `cpu_count` > 0 CPUs. 0 if `interval` is 0.
+absl::Duration NewsPause(absl::Duration interval, int64_t reader_count, double cpu_count);
 
 // One thread that calls readers in the order they were posted: at once, or, those whose news can
 // wait, together, after a NewsPause since the last such time. A message costs more than a step of a
 // small model; so tokens that come faster than people read leave together. Thread-safe.
 class NewsDispatcher {
  public:
-  // With 0 nobody waits.
-  explicit NewsDispatcher(absl::Duration interval);
+  // With an interval of 0 nobody waits. `cpu_count` > 0: what HostResources::CpuCount says.
+  NewsDispatcher(absl::Duration interval, double cpu_count);
   // Calls every reader that was posted, then ends.
   ~NewsDispatcher();
   NewsDispatcher(const NewsDispatcher&) = delete;
@@ -56,7 +56,7 @@ class NewsDispatcher {
   }
 
   const absl::Duration interval_;
-  const int64_t cpu_count_;
+  const double cpu_count_;
   absl::Mutex mutex_;
   Readers now_ ABSL_GUARDED_BY(mutex_);
   Readers waiting_ ABSL_GUARDED_BY(mutex_);

@@ -13,6 +13,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
+constexpr double kCpuCount = 2.0;
+
 // Notes its number whenever it is told.
 class Reader final : public NewsReader {
  public:
@@ -34,6 +36,11 @@ TEST(NewsPauseTest, GrowsWithManyReadersOnFewCpus) {
   EXPECT_EQ(NewsPause(absl::Milliseconds(10), 64, 2), 2 * NewsPause(absl::Milliseconds(10), 32, 2));
 }
 
+TEST(NewsPauseTest, GrowsWithPartOfACpu) {
+  EXPECT_EQ(NewsPause(absl::Milliseconds(10), 32, 0.5),
+            2 * NewsPause(absl::Milliseconds(10), 32, 1.0));
+}
+
 TEST(NewsPauseTest, IsZeroWhenNobodyIsToWait) {
   EXPECT_EQ(NewsPause(absl::ZeroDuration(), 1000, 1), absl::ZeroDuration());
 }
@@ -42,7 +49,7 @@ TEST(NewsDispatcherTest, CallsReadersInTheOrderOfTheirPosts) {
   std::vector<int> told;
   const auto one = std::make_shared<Reader>(1, told), two = std::make_shared<Reader>(2, told);
   {
-    NewsDispatcher dispatcher(absl::ZeroDuration());
+    NewsDispatcher dispatcher(absl::ZeroDuration(), kCpuCount);
     dispatcher.Post(one, NewsUrgency::kNow);
     dispatcher.Post(two, NewsUrgency::kNow);
     dispatcher.Post(one, NewsUrgency::kNow);
@@ -57,7 +64,7 @@ TEST(NewsDispatcherTest, SkipsReadersThatAreGone) {
   const std::weak_ptr<NewsReader> gone = two;
   two.reset();  // before the post: the dispatcher may look at once
   {
-    NewsDispatcher dispatcher(absl::ZeroDuration());
+    NewsDispatcher dispatcher(absl::ZeroDuration(), kCpuCount);
     dispatcher.Post(gone, NewsUrgency::kNow);
     dispatcher.Post(one, NewsUrgency::kNow);
   }
@@ -76,7 +83,7 @@ class NotifyingReader final : public NewsReader {
 
 TEST(NewsDispatcherTest, CallsFirstReaderThatCanWaitAtOnce) {
   const auto reader = std::make_shared<NotifyingReader>();
-  NewsDispatcher dispatcher(absl::InfiniteDuration());
+  NewsDispatcher dispatcher(absl::InfiniteDuration(), kCpuCount);
   dispatcher.Post(reader, NewsUrgency::kCanWait);
   reader->Wait();
 }
@@ -86,7 +93,7 @@ TEST(NewsDispatcherTest, CallsUrgentReadersWhileOthersWait) {
   const auto first = std::make_shared<NotifyingReader>();
   const auto one = std::make_shared<Reader>(1, told), two = std::make_shared<Reader>(2, told);
   {
-    NewsDispatcher dispatcher(absl::InfiniteDuration());
+    NewsDispatcher dispatcher(absl::InfiniteDuration(), kCpuCount);
     dispatcher.Post(first, NewsUrgency::kCanWait);
     first->Wait();
     dispatcher.Post(one, NewsUrgency::kCanWait);  // until the dispatcher ends
@@ -98,11 +105,32 @@ TEST(NewsDispatcherTest, CallsUrgentReadersWhileOthersWait) {
 TEST(NewsDispatcherTest, CallsWaitingReadersAfterInterval) {
   const auto first = std::make_shared<NotifyingReader>();
   const auto second = std::make_shared<NotifyingReader>();
-  NewsDispatcher dispatcher(absl::Milliseconds(1));
+  NewsDispatcher dispatcher(absl::Milliseconds(1), kCpuCount);
   dispatcher.Post(first, NewsUrgency::kCanWait);
   first->Wait();
   dispatcher.Post(second, NewsUrgency::kCanWait);
   second->Wait();
+}
+
+// The CPUs that are given count, not those of the machine: with next to none the pause after one
+// message outlasts everything.
+TEST(NewsDispatcherTest, LetsReadersWaitLongerOnFewerCpus) {
+  std::vector<int> told;
+  const auto first = std::make_shared<NotifyingReader>();
+  const auto one = std::make_shared<Reader>(1, told), two = std::make_shared<Reader>(2, told);
+  {
+    NewsDispatcher dispatcher(absl::Nanoseconds(1), /*cpu_count=*/1e-9);
+    dispatcher.Post(first, NewsUrgency::kCanWait);
+    first->Wait();
+    dispatcher.Post(one, NewsUrgency::kCanWait);
+    for (int i = 0; i < 1000; ++i) {  // longer than one message waits on whole CPUs
+      const auto urgent = std::make_shared<NotifyingReader>();
+      dispatcher.Post(urgent, NewsUrgency::kNow);
+      urgent->Wait();
+    }
+    dispatcher.Post(two, NewsUrgency::kNow);
+  }
+  EXPECT_THAT(told, ElementsAre(2, 1));
 }
 
 }  // namespace

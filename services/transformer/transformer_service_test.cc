@@ -168,7 +168,7 @@ class TransformerServiceTest : public ::testing::Test {
 
   MemoryBudget request_memory_{"max_request_bytes", int64_t{16} << 20};
   FakeStepModel model_{100, 4};
-  NewsDispatcher dispatcher_{absl::Milliseconds(1)};
+  NewsDispatcher dispatcher_{absl::Milliseconds(1), /*cpu_count=*/2.0};
   std::unique_ptr<Engine> engine_;
   const ServerIdentity identity_{common::v1::ServerInfo()};
   std::unique_ptr<TransformerServiceImpl> service_;
