@@ -4,8 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <string>
 #include <utility>
 
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
 
@@ -13,6 +17,15 @@ namespace phyllo {
 
 absl::Time BenchmarkNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+int RunBenchmark(int argc, char** argv, absl::string_view usage,
+                 absl::FunctionRef<absl::Status()> run) {
+  absl::SetProgramUsageMessage(usage);
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = run();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  return status.ok() ? 0 : 1;
 }
 
 double Quantile(std::vector<double> values, double quantile) {

@@ -1,4 +1,5 @@
-// The clients of an engine that a benchmark steps by hand.
+// What benchmarks of the engine share: their main, and the clients of an engine that they step by
+// hand.
 //   BenchmarkStreams streams(model, *engine);
 //   PHYLLO_RETURN_IF_ERROR(streams.Add(request));
 //   while (streams.alive_count() > 0) { engine->RunOneStep(); ... streams.Serve() ... }
@@ -8,7 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "services/transformer/engine/engine.h"
 #include "services/transformer/engine/step_model.h"
@@ -17,6 +20,11 @@ namespace phyllo {
 
 // A monotonic clock.
 absl::Time BenchmarkNow();
+
+// All of main: sets the usage, reads the flags and calls `run`, whose error it prints. Returns
+// what main returns.
+int RunBenchmark(int argc, char** argv, absl::string_view usage,
+                 absl::FunctionRef<absl::Status()> run);
 
 // The value below which the part `quantile`, in [0, 1], of the values lies; 0 of none.
 double Quantile(std::vector<double> values, double quantile);

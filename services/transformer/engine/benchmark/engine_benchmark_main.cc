@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -252,9 +250,5 @@ absl::Status Run() {
 }  // namespace phyllo
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage(phyllo::kUsage);
-  absl::ParseCommandLine(argc, argv);
-  const absl::Status status = phyllo::Run();
-  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+  return phyllo::RunBenchmark(argc, argv, phyllo::kUsage, phyllo::Run);
 }
