@@ -23,16 +23,14 @@ struct DraftModel {
 LocalStepModelOptions SplitOffDraftModel(const std::string& draft_folder,
                                          LocalStepModelOptions& options);
 
-// INVALID_ARGUMENT unless both folders' tokens are the same: the digests of their tokenizers if
-// both have a tokenizer.json (then the sizes of the vocabularies may differ, which some families
-// pad), else the sizes.
-absl::Status CheckSameTokens(const std::string& folder, const LocalStepModel& model,
-                             const std::string& draft_folder, const LocalStepModel& draft_model);
+// INVALID_ARGUMENT unless both models' tokens are the same: the texts of their tokenizers if both
+// have a tokenizer.json (then the sizes of the vocabularies may differ, which some families pad),
+// else the sizes. Reads no weights. Errors of ReadModelFile and ParseModelConfig.
+absl::Status CheckSameTokens(const std::string& folder, const std::string& draft_folder);
 
-// Loads the draft model of `target`, which was loaded from target_folder and whose threads it
-// computes with. Errors of LocalStepModel::Load, CheckSameTokens and ModelDrafter::Create.
-absl::StatusOr<DraftModel> LoadDraftModel(LocalStepModelOptions options,
-                                          const std::string& target_folder, LocalStepModel& target);
+// Loads the draft model of `target`, whose threads it computes with and whose tokens it must have
+// (CheckSameTokens). Errors of LocalStepModel::Load and ModelDrafter::Create.
+absl::StatusOr<DraftModel> LoadDraftModel(LocalStepModelOptions options, LocalStepModel& target);
 
 }  // namespace phyllo
 

@@ -32,12 +32,14 @@ absl::StatusOr<ServedModels> LoadServedModels(LocalStepModelOptions options,
                                               const std::string& draft_folder, Logger& logger) {
   ServedModels models;
   std::optional<LocalStepModelOptions> draft_options;
-  if (!draft_folder.empty()) draft_options = SplitOffDraftModel(draft_folder, options);
+  if (!draft_folder.empty()) {
+    PHYLLO_RETURN_IF_ERROR(CheckSameTokens(options.model_folder, draft_folder));
+    draft_options = SplitOffDraftModel(draft_folder, options);
+  }
   PHYLLO_ASSIGN_OR_RETURN(models.model, LocalStepModel::Load(options));
   PHYLLO_RETURN_IF_ERROR(WarmUp(*models.model));
   if (!draft_options) return models;
-  PHYLLO_ASSIGN_OR_RETURN(models.draft,
-                          LoadDraftModel(*draft_options, options.model_folder, *models.model));
+  PHYLLO_ASSIGN_OR_RETURN(models.draft, LoadDraftModel(*draft_options, *models.model));
   const LocalStepModel& draft = *models.draft.model;
   PHYLLO_RETURN_IF_ERROR(WarmUp(*models.draft.model));
   logger.Info("draft model ready", {{"precision", draft.precision().ToString()},

@@ -27,8 +27,8 @@ struct ServedModels {
 };
 
 // Loads the model of `options` and, if draft_folder is not empty, a draft model that shares its
-// memory (SplitOffDraftModel), and computes a token with each. Errors of LocalStepModel::Load,
-// LoadDraftModel and WarmUp.
+// memory (SplitOffDraftModel), and computes a token with each. Errors of CheckSameTokens, before
+// any weights are read, and of LocalStepModel::Load, LoadDraftModel and WarmUp.
 absl::StatusOr<ServedModels> LoadServedModels(LocalStepModelOptions options,
                                               const std::string& draft_folder, Logger& logger);
 

@@ -24,9 +24,12 @@ class ServedModelsTest : public ::testing::Test {
     return LoadServedModels({.model_folder = Folder("qwen3"),
                              .max_rows = 64,
                              .page_size = 16,
-                             .kv_cache_bytes = int64_t{1} << 20},
+                             .kv_cache_bytes = int64_t{1} << 20,
+                             .progress = [this](auto...) { has_read_weights_ = true; }},
                             draft_folder, logger_);
   }
+
+  bool has_read_weights_ = false;
 
   std::ostringstream log_;
   Logger logger_{{"transformer", LogLevel::kInfo, LogFormat::kLogfmt, &log_}};
@@ -39,6 +42,7 @@ TEST_F(ServedModelsTest, LoadsOneModel) {
   ASSERT_EQ(models.weights().size(), 1);
   EXPECT_EQ(models.weights()[0].model, "model");
   EXPECT_EQ(log_.str(), "");
+  EXPECT_TRUE(has_read_weights_);
 }
 
 TEST_F(ServedModelsTest, LoadsADraftModelBesideIt) {
@@ -61,6 +65,12 @@ TEST_F(ServedModelsTest, NeedsThePagesOfBothModels) {
   EXPECT_EQ(needs.requests, 1000);
   EXPECT_EQ(needs.transport, 2000);
   EXPECT_GT(needs.loaded, 0);
+}
+
+TEST_F(ServedModelsTest, RefusesADraftModelOfOtherTokensBeforeWeightsAreRead) {
+  EXPECT_THAT(Load(Folder("gpt2")).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("307 tokens")));
+  EXPECT_FALSE(has_read_weights_);
 }
 
 TEST_F(ServedModelsTest, ReturnsTheErrorOfTheDraftModel) {

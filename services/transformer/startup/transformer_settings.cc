@@ -76,6 +76,10 @@ absl::Status CheckRanges(const TransformerSettings& settings) {
   };
   for (const Range& range : ranges)
     PHYLLO_RETURN_IF_ERROR(CheckRange(range.flag, range.value, range.low, range.high));
+  if (settings.page_size % 16 != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--page_size is ", settings.page_size, ", must be a multiple of 16"));
+  }
   return CheckRange("max_step_stretch", settings.max_step_stretch, 1.0, 1000.0);
 }
 

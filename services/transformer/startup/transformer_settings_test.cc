@@ -58,6 +58,12 @@ TEST(TransformerSettingsTest, NamesTheFlagItsValueAndItsRange) {
   ExpectRefused(settings, "--max_unread_entries is 0, must be in [1, ");
 }
 
+TEST(TransformerSettingsTest, RefusesAPageThatIsNoMultipleOf16Tokens) {
+  TransformerSettings settings = Valid();
+  settings.page_size = 40;
+  ExpectRefused(settings, "--page_size is 40, must be a multiple of 16");
+}
+
 TEST(TransformerSettingsTest, NamesTheWordsThatAFlagTakes) {
   TransformerSettings settings = Valid();
   settings.speculation = "yes";

@@ -183,14 +183,17 @@ absl::Status Run() {
   if (options.num_threads <= 0)
     options.num_threads = static_cast<int>(std::thread::hardware_concurrency());
   PHYLLO_ASSIGN_OR_RETURN(options.precision, ParsePrecisionChoice(absl::GetFlag(FLAGS_precision)));
+  const std::string draft_folder = absl::GetFlag(FLAGS_draft_model);
+  if (!draft_folder.empty())
+    PHYLLO_RETURN_IF_ERROR(CheckSameTokens(options.model_folder, draft_folder));
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalStepModel> model,
                           LocalStepModel::Load(options));
   DraftModel draft;
-  if (const std::string folder = absl::GetFlag(FLAGS_draft_model); !folder.empty()) {
+  if (!draft_folder.empty()) {
     LocalStepModelOptions draft_options = options;
-    draft_options.model_folder = folder;
+    draft_options.model_folder = draft_folder;
     draft_options.precision = {};
-    PHYLLO_ASSIGN_OR_RETURN(draft, LoadDraftModel(draft_options, options.model_folder, *model));
+    PHYLLO_ASSIGN_OR_RETURN(draft, LoadDraftModel(draft_options, *model));
   }
   PHYLLO_ASSIGN_OR_RETURN(const StepCostTable cost, MeasureStepCost(*model, {.now = BenchmarkNow}));
   ScriptedModel scripted(*model, std::move(script));
