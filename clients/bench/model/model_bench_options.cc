@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMaxTokens = 1 << 20;
 constexpr int64_t kMaxRows = 1 << 16;
-constexpr int64_t kMaxBatch = 4096;  // With the bound logits of as many rows are in memory.
+constexpr int64_t kMaxBatch = 4096;  // Each takes a page of the KV cache.
 
 absl::Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return absl::OkStatus();

@@ -122,13 +122,17 @@ void RunExperts(const StepContext& step, const LayerWeights& layer, const Expert
 
 }  // namespace
 
+bool MultipliesTilePairs(const FeedForwardDescription& description) {
+  return description.gated && description.intermediate_size % kLinearPanel == 0;
+}
+
 void RunFeedForward(const StepContext& step, const LayerWeights& weights, const Activations& a,
                     const LayerTarget& target) {
   if (weights.experts.has_value())
     return RunExperts(step, weights, *weights.experts, a.experts, target);
   const FeedForwardWeights& feed_forward = *weights.feed_forward;
   const FeedForwardDescription& description = weights.description.feed_forward;
-  if (description.gated && description.intermediate_size % kLinearPanel == 0) {
+  if (MultipliesTilePairs(description)) {
     MultiplyAndActivate(step, description, feed_forward.gate_up_proj, a.feed_forward_input,
                         a.gate_up.SubCols(0, description.intermediate_size), a.feed_forward);
   } else {

@@ -2,6 +2,7 @@
 #ifndef PHYLLO_MODEL_TRANSFORMER_FEED_FORWARD_FEED_FORWARD_H_
 #define PHYLLO_MODEL_TRANSFORMER_FEED_FORWARD_FEED_FORWARD_H_
 
+#include "model/config/decoder_description.h"
 #include "model/transformer/activations.h"
 #include "model/transformer/decoder_weights.h"
 #include "model/transformer/step_context.h"
@@ -28,6 +29,11 @@ namespace phyllo {
 // `a` is for the rows of the step and this layer. Does not allocate.
 void RunFeedForward(const StepContext& step, const LayerWeights& weights, const Activations& a,
                     const LayerTarget& target);
+
+// Whether a network without experts has its gate and up multiplied as soon as both are there, tile
+// by tile (PackedLinear::ForwardTilePairs): if they consist of whole panels. Else they are written
+// out first.
+bool MultipliesTilePairs(const FeedForwardDescription& description);
 
 }  // namespace phyllo
 

@@ -11,14 +11,13 @@
 #include "model/ops/experts/expert_routing.h"
 #include "model/ops/simd_kernels.h"
 #include "model/tensor/matrix_view.h"
+#include "model/transformer/feed_forward/feed_forward.h"
 
 namespace phyllo {
 namespace {
 
-absl::StatusOr<MatrixView<float>> NewMatrix(int64_t rows, int64_t cols, HugePageArena& arena) {
-  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> data, arena.AllocateSpan<float>(rows * cols));
-  return MatrixView<float>{.data = data.data(), .rows = rows, .cols = cols, .stride = cols};
-}
+// Takes tiles and does nothing with them: the least that can be done.
+constexpr auto kIgnoreTiles = [](const auto&...) {};
 
 }  // namespace
 
@@ -39,18 +38,14 @@ absl::StatusOr<std::unique_ptr<MatmulBound>> MatmulBound::Create(
   PHYLLO_ASSIGN_OR_RETURN(LinearScratch scratch,
                           LinearScratch::Create(pool.num_threads(), bound->arena_));
   bound->scratch_ = std::make_unique<LinearScratch>(std::move(scratch));
+  const int64_t d = description.hidden_size;
   const Precision head_input = InputPrecision(precision.lm_head);
-  PHYLLO_ASSIGN_OR_RETURN(
-      std::byte* const head_rows,
-      bound->arena_.Allocate(LinearInput::BytesFor(max_rows, description.hidden_size, head_input)));
-  bound->head_input_ = {.precision = head_input,
-                        .data = head_rows,
-                        .rows = max_rows,
-                        .cols = description.hidden_size};
-  PHYLLO_ASSIGN_OR_RETURN(bound->hidden_states_,
-                          NewMatrix(max_rows, description.hidden_size, bound->arena_));
-  PHYLLO_ASSIGN_OR_RETURN(bound->logits_,
-                          NewMatrix(max_rows, description.vocab_size, bound->arena_));
+  PHYLLO_ASSIGN_OR_RETURN(std::byte* const head_rows,
+                          bound->arena_.Allocate(LinearInput::BytesFor(max_rows, d, head_input)));
+  bound->head_input_ = {.precision = head_input, .data = head_rows, .rows = max_rows, .cols = d};
+  PHYLLO_ASSIGN_OR_RETURN(const absl::Span<float> hidden_states,
+                          bound->arena_.AllocateSpan<float>(max_rows * d));
+  bound->hidden_states_ = {.data = hidden_states.data(), .rows = max_rows, .cols = d, .stride = d};
   return bound;
 }
 
@@ -81,6 +76,13 @@ void MatmulBound::MultiplyByExperts(const ExpertsWeights& weights, const ExpertA
   run(&FeedForwardWeights::down_proj, a.feed_forward, a.output);
 }
 
+void MatmulBound::MultiplyByGateAndUp(const LayerWeights& layer, const Activations& a) {
+  const PackedLinear& gate_up_proj = layer.feed_forward->gate_up_proj;
+  if (!MultipliesTilePairs(layer.description.feed_forward))
+    return gate_up_proj.Forward(a.feed_forward_input, a.gate_up, pool_, *scratch_);
+  gate_up_proj.ForwardTilePairs(a.feed_forward_input, kIgnoreTiles, pool_, *scratch_);
+}
+
 double MatmulBound::TimeStep(int64_t rows, int64_t logits_rows) {
   const MatrixView<float> hidden_states = hidden_states_.SubRows(0, rows);
   const absl::Time begin = absl::Now();
@@ -89,14 +91,14 @@ double MatmulBound::TimeStep(int64_t rows, int64_t logits_rows) {
     layer.qkv_proj.Forward(a.normed, a.qkv, pool_, *scratch_);
     layer.o_proj.ForwardAdd(a.attention, hidden_states, pool_, *scratch_);
     if (layer.feed_forward.has_value()) {
-      layer.feed_forward->gate_up_proj.Forward(a.feed_forward_input, a.gate_up, pool_, *scratch_);
+      MultiplyByGateAndUp(layer, a);
       layer.feed_forward->down_proj.ForwardAdd(a.feed_forward, hidden_states, pool_, *scratch_);
     } else {
       MultiplyByExperts(*layer.experts, a.experts);
     }
   }
-  weights_.head->lm_head->Forward(head_input_.SubRows(0, logits_rows),
-                                  logits_.SubRows(0, logits_rows), pool_, *scratch_);
+  weights_.head->lm_head->ForwardTiles(head_input_.SubRows(0, logits_rows), kIgnoreTiles, pool_,
+                                       *scratch_);
   return absl::ToDoubleSeconds(absl::Now() - begin);
 }
 

@@ -1,5 +1,6 @@
 // The matrix products of a step and nothing else: an upper bound of the speed with the same
-// kernels.
+// kernels. What a step takes from a product tile by tile (act(gate) * up, largest logits) is
+// written nowhere.
 #ifndef PHYLLO_MODEL_TRANSFORMER_MATMUL_BOUND_MATMUL_BOUND_H_
 #define PHYLLO_MODEL_TRANSFORMER_MATMUL_BOUND_MATMUL_BOUND_H_
 
@@ -38,6 +39,7 @@ class MatmulBound {
  private:
   explicit MatmulBound(ThreadPool& pool) : pool_(pool) {}
 
+  void MultiplyByGateAndUp(const LayerWeights& layer, const Activations& a);
   void MultiplyByExperts(const ExpertsWeights& weights, const ExpertActivations& a);
 
   ThreadPool& pool_;
@@ -48,7 +50,6 @@ class MatmulBound {
   std::unique_ptr<LinearScratch> scratch_;
   LinearInput head_input_;           // [max_rows, d]
   MatrixView<float> hidden_states_;  // [max_rows, d]
-  MatrixView<float> logits_;         // [max_rows, v]
 };
 
 }  // namespace phyllo
