@@ -47,8 +47,8 @@ _LAYERS = (
      "model knows no protos, RPC, services or clients"),
     (r"^services/", r"^clients/", r"^$", "services do not see clients"),
     (r"^clients/", r"^model/(?!base/|tensor/)", r"^clients/(cli|bench/model)/", "clients see protos, services/common and model/base only"),
-    (r"^clients/cli/", r"^model/(?!base/|tensor/|config/|checkpoint/|gguf/)", r"^$",
-     "of the model, the command line sees config, checkpoint and gguf only"),
+    (r"^clients/cli/", r"^model/(?!base/|tensor/|config/|checkpoint/|gguf/|transformer/precision/)", r"^$",
+     "of the model, the command line sees config, checkpoint, gguf and precisions only"),
     (r"^clients/", r"^services/(?!common/)", r"^$", "clients do not see a service's code"),
     (r"^(bazel|clients|model|services|tests)/", r"^oneapi/", r"^model/onednn/", "oneDNN is included in model/onednn only"),
 )

@@ -15,6 +15,9 @@
 #include "model/config/summary/model_summary.h"
 #include "model/config/summary/model_summary_text.h"
 #include "model/gguf/model_files.h"
+#include "model/tensor/linear_input.h"
+#include "model/transformer/precision/model_precision.h"
+#include "model/transformer/precision/packed_bytes.h"
 
 namespace phyllo {
 namespace {
@@ -28,7 +31,13 @@ absl::StatusOr<ModelSummary> ReadSummary(std::string folder) {
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(json));
   PHYLLO_ASSIGN_OR_RETURN(const DecoderDescription description, DescribeDecoder(config));
   PHYLLO_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(folder));
-  return SummarizeModel(description, checkpoint.get(), DType::kF32);
+  ModelSummary summary = SummarizeModel(description, checkpoint.get(), DType::kF32);
+  for (const Precision precision :
+       {Precision::kF32, Precision::kBf16, Precision::kInt8, Precision::kInt4}) {
+    summary.packed.push_back(
+        {PrecisionName(precision), PackedWeightBytes(description, ModelPrecision::Of(precision))});
+  }
+  return summary;
 }
 
 nlohmann::ordered_json SummaryToJson(const ModelSummary& summary) {

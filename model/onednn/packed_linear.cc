@@ -173,9 +173,10 @@ void PackedLinear::ForwardTilePairs(const LinearInput& x, TilePairVisitor visit,
   });
 }
 
-int64_t PackedLinear::packed_bytes() const {
-  return NumPanels(out_features_) * kernels_->layout().panel_bytes() +
-         static_cast<int64_t>(bias_.size() * sizeof(float));
+int64_t PackedLinear::PackedBytes(const Spec& spec) {
+  const int64_t bias_bytes = kLinearPanel * static_cast<int64_t>(sizeof(float));
+  return NumPanels(spec.out_features) *
+         (PanelLayout(spec.in_features, spec.precision).panel_bytes() + bias_bytes);
 }
 
 void PackedLinear::CheckInput(const LinearInput& x) const {

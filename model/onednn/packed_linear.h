@@ -116,8 +116,8 @@ class PackedLinear {
   int64_t out_features() const { return out_features_; }
   Precision precision() const { return precision_; }
 
-  // Bytes of the packed weights and bias in the arena.
-  int64_t packed_bytes() const;
+  // Bytes that Create takes of the arena, for packed weights and bias. Requires what Create does.
+  static int64_t PackedBytes(const Spec& spec);
 
  private:
   PackedLinear(const Spec& spec, std::shared_ptr<const LinearKernelSet> kernels, std::byte* weights,

@@ -42,21 +42,19 @@ constexpr Shape kShapes[] = {
 class LayerStack {
  public:
   LayerStack(const Shape& shape, Precision precision) {
+    const PackedLinear::Spec spec = {
+        .in_features = shape.k, .out_features = shape.n, .precision = precision};
     const std::vector<float> w(static_cast<size_t>(shape.k * shape.n), 0.01f);
     int64_t bytes = 0;
     while (layers_.empty() || bytes < shape.rotate_bytes) {
-      layers_.push_back(
-          PackedLinear::Create(
-              {.in_features = shape.k, .out_features = shape.n, .precision = precision}, kernels_,
-              arena_)
-              .value());
+      layers_.push_back(PackedLinear::Create(spec, kernels_, arena_).value());
       PHYLLO_CHECK(layers_.back()
                        .PackRows(0, {.data = w.data(),
                                      .dtype = DType::kF32,
                                      .out_features = shape.n,
                                      .in_features = shape.k})
                        .ok());
-      bytes += layers_.back().packed_bytes();
+      bytes += PackedLinear::PackedBytes(spec);
     }
   }
 
@@ -83,8 +81,10 @@ void RunLinear(benchmark::State& state, const Shape& shape, const LayerStack& la
   size_t next = 0;
   for (auto _ : state) layers[next++].Forward(x, y, *pool, scratch);
   const auto per_second = benchmark::Counter::kIsIterationInvariantRate;
-  state.counters["weights"] = benchmark::Counter(static_cast<double>(layers[0].packed_bytes()),
-                                                 per_second, benchmark::Counter::kIs1000);
+  state.counters["weights"] = benchmark::Counter(
+      static_cast<double>(PackedLinear::PackedBytes(
+          {.in_features = shape.k, .out_features = shape.n, .precision = layers[0].precision()})),
+      per_second, benchmark::Counter::kIs1000);
   state.counters["op"] = benchmark::Counter(2.0 * static_cast<double>(m * shape.k * shape.n),
                                             per_second, benchmark::Counter::kIs1000);
 }

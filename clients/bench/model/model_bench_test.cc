@@ -11,9 +11,10 @@
 #include "model/base/status_matchers.h"
 #include "model/config/decoder_description.h"
 #include "model/config/model_config.h"
-#include "model/config/summary/model_summary.h"
 #include "model/gguf/model_files.h"
-#include "model/tensor/dtype.h"
+#include "model/tensor/linear_input.h"
+#include "model/transformer/precision/model_precision.h"
+#include "model/transformer/precision/packed_bytes.h"
 
 namespace phyllo {
 namespace {
@@ -66,21 +67,17 @@ TEST(ModelBenchTest, BoundIsMeasuredBesideEveryPrecision) {
   }
 }
 
-TEST(ModelBenchTest, WeightsTakeWhatTheSummaryOfTheModelSays) {
+TEST(ModelBenchTest, ReportsTheBytesOfThePackedWeights) {
   ModelBenchOptions options = SmallOptions();
   options.prompt_tokens = {1};
   options.new_tokens = {0};
   PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string text, ReadModelFile(options.model, "config.json"));
   PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelConfig config, ParseModelConfig(text));
   PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeDecoder(config));
-  for (const PackedSummary& packed : SummarizeModel(description, nullptr, DType::kF32).packed) {
-    options.precision = packed.precision;
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelBenchResult result, RunModelBench(options, {}));
-    // Which counts no padding.
-    EXPECT_LE(packed.weight_bytes, result.weight_bytes) << packed.precision;
-    EXPECT_NEAR(packed.weight_bytes, result.weight_bytes, 0.03 * result.weight_bytes)
-        << packed.precision;
-  }
+  options.precision = "int8";
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const ModelBenchResult result, RunModelBench(options, {}));
+  EXPECT_EQ(result.weight_bytes,
+            PackedWeightBytes(description, ModelPrecision::Of(Precision::kInt8)));
 }
 
 TEST(ModelBenchTest, ZeroLeavesATestOut) {

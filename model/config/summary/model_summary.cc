@@ -17,61 +17,11 @@
 #include "model/config/weight_map.h"
 #include "model/config/weight_names.h"
 #include "model/tensor/dtype.h"
-#include "model/tensor/linear_input.h"
 
 namespace phyllo {
 namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
-
-// Bytes of a packed matrix, padding aside. Integers have an offset and a scale a row; those of 4
-// bits also a byte for two groups of 32 columns.
-int64_t PackedBytes(Precision precision, int64_t rows, int64_t columns) {
-  switch (precision) {
-    case Precision::kF32:
-      return rows * columns * kFloatBytes;
-    case Precision::kBf16:
-      return rows * columns * ByteSize(DType::kBf16);
-    case Precision::kInt8:
-      return rows * (columns + 2 * kFloatBytes);
-    case Precision::kInt4:
-      return rows * (columns / 2 + columns / 64 + 2 * kFloatBytes);
-  }
-  return 0;
-}
-
-// Bytes of a weight in memory when the precision of the model is `base`.
-int64_t PackedBytes(Precision base, const WeightSpec& spec, const DecoderDescription& description) {
-  const auto head_precision = [&] { return base == Precision::kInt4 ? Precision::kInt8 : base; };
-  switch (spec.role) {
-    case WeightRole::kEmbedPositions:
-      return 0;
-    case WeightRole::kEmbedTokens:
-      return description.head == HeadKind::kLmHead && description.tie_word_embeddings
-                 ? PackedBytes(head_precision(), spec.rows, spec.columns)
-                 : 0;
-    case WeightRole::kLmHead:
-      return PackedBytes(head_precision(), spec.rows, spec.columns);
-    case WeightRole::kRouter:
-    case WeightRole::kScore:
-      return PackedBytes(Precision::kF32, spec.rows, spec.columns);
-    default:
-      return PackedBytes(spec.columns == 1 ? Precision::kF32 : base, spec.rows, spec.columns);
-  }
-}
-
-std::vector<PackedSummary> SummarizePacked(const DecoderDescription& description) {
-  std::vector<PackedSummary> summaries;
-  const WeightMap map = BuildWeightMap(description);
-  for (const auto& [precision, name] :
-       {std::pair{Precision::kF32, "f32"}, std::pair{Precision::kBf16, "bf16"},
-        std::pair{Precision::kInt8, "int8"}, std::pair{Precision::kInt4, "int4"}}) {
-    PackedSummary& summary = summaries.emplace_back(PackedSummary{name});
-    for (const WeightSpec& spec : map.specs)
-      summary.weight_bytes += PackedBytes(precision, spec, description);
-  }
-  return summaries;
-}
 
 // "[n, 64]", or "[n]" for token ids.
 std::string TokensBy(int64_t size) { return absl::StrCat("[n, ", size, "]"); }
@@ -323,7 +273,6 @@ ModelSummary SummarizeModel(const DecoderDescription& description, const Checkpo
   summary.kv_bytes_per_token_f32 = kv_elements * ByteSize(DType::kF32);
   summary.kv_bytes_per_token_bf16 = kv_elements * ByteSize(DType::kBf16);
   summary.kv_bytes_per_token_int8 = kv_elements + kv_scales * kFloatBytes;
-  summary.packed = SummarizePacked(description);
   return summary;
 }
 

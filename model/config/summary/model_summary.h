@@ -26,8 +26,7 @@ struct ModuleSummary {
 
 // What the weights take in memory in one precision, as `--precision NAME` chooses it.
 struct PackedSummary {
-  const char* precision;  // "f32", "bf16", "int8" or "int4"
-  // Of all matrices, a tied head's too, without padding; embed_tokens itself stays in the file.
+  std::string precision;  // "f32", "bf16", "int8" or "int4"
   int64_t weight_bytes = 0;
 };
 
@@ -36,7 +35,8 @@ struct ModelSummary {
   std::vector<ModuleSummary> modules;  // in the order of computation
   int64_t parameter_count = 0;         // a tied matrix counts once
   int64_t weight_bytes = 0;
-  std::vector<PackedSummary> packed;  // every precision
+  // Set by whoever knows how weights are packed: empty as SummarizeModel makes it.
+  std::vector<PackedSummary> packed;
   // Bytes of keys and values that one token takes in all layers: 2 * sum(kv * hd) * bytes of an
   // element, in int8 with a scale of 4 bytes a head.
   int64_t kv_bytes_per_token_f32 = 0;

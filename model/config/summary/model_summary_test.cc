@@ -139,9 +139,17 @@ TEST(FormatModelSummaryTest, FoldsEqualLayers) {
                           HasSubstr("layers.1 .. layers.5: as layers.0\n"),
                           Not(HasSubstr("layers.1.mlp.down_proj")),
                           HasSubstr("total: 2,534,208 parameters, 5,068,416 bytes in the file\n"),
-                          HasSubstr("weights in memory: 10,136,832 bytes in f32, 5,07"),
                           HasSubstr("KV cache per token: 3,072 bytes in f32, 1,536 in bf16, 864 in "
                                     "int8\n")));
+}
+
+TEST(FormatModelSummaryTest, ShowsWhatWeightsTakeInMemory) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const DecoderDescription description, DescribeFolder("model/demo"));
+  ModelSummary summary = SummarizeModel(description, nullptr, DType::kBf16);
+  EXPECT_THAT(FormatModelSummary(summary, /*all_layers=*/false), Not(HasSubstr("in memory")));
+  summary.packed = {{"f32", 10136832}, {"int8", 2000}};
+  EXPECT_THAT(FormatModelSummary(summary, /*all_layers=*/false),
+              HasSubstr("weights in memory: 10,136,832 bytes in f32, 2,000 in int8\n"));
 }
 
 TEST(FormatModelSummaryTest, KeepsLayersThatDiffer) {

@@ -115,7 +115,7 @@ std::string FormatModelSummary(const ModelSummary& summary, bool all_layers) {
   }
   return absl::StrCat(AlignColumns(rows), "total: ", Grouped(summary.parameter_count),
                       " parameters, ", Grouped(summary.weight_bytes), " bytes in the file\n",
-                      "weights in memory: ", packed, "\n",
+                      packed.empty() ? "" : absl::StrCat("weights in memory: ", packed, "\n"),
                       "KV cache per token: ", Grouped(summary.kv_bytes_per_token_f32),
                       " bytes in f32, ", Grouped(summary.kv_bytes_per_token_bf16), " in bf16, ",
                       Grouped(summary.kv_bytes_per_token_int8), " in int8\n");

@@ -8,8 +8,7 @@
 
 namespace phyllo {
 
-// Bytes of the packed weights of all layers and the LM head, before anything is loaded. Without
-// the padding of rows to whole panels: a few percent too little for models with few rows.
+// Bytes that DecoderWeights::Load takes for all layers and the head, before anything is loaded.
 int64_t PackedWeightBytes(const DecoderDescription& description, const ModelPrecision& precision);
 
 }  // namespace phyllo
