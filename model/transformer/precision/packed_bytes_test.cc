@@ -16,12 +16,11 @@
 namespace phyllo {
 namespace {
 
-class PackedWeightBytesTest : public ::testing::TestWithParam<const char*> {
+class PackedWeightBytesTest : public ::testing::TestWithParam<ToyModel> {
  protected:
   void SetUp() override {
-    const ToyModel model = FindToyModel(GetParam());
-    PHYLLO_ASSERT_OK_AND_ASSIGN(config_, ToyConfig(model));
-    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string folder, WriteToyModel(model));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(config_, ToyConfig(GetParam()));
+    PHYLLO_ASSERT_OK_AND_ASSIGN(const std::string folder, WriteToyModel(GetParam()));
     PHYLLO_ASSERT_OK_AND_ASSIGN(checkpoint_, Checkpoint::Open(folder));
     PHYLLO_ASSERT_OK_AND_ASSIGN(pool_, ThreadPool::Create({.num_threads = 1}));
   }
@@ -56,13 +55,8 @@ TEST_P(PackedWeightBytesTest, CountEachModuleInItsPrecision) {
                               .kv_cache = Precision::kF32});
 }
 
-// With biases, transposed matrices, tied and own heads, norms in every place, experts and layers
-// that differ.
-INSTANTIATE_TEST_SUITE_P(Toys, PackedWeightBytesTest,
-                         ::testing::Values("LlamaBiases", "LlamaMhaTied", "Gpt2", "Qwen3",
-                                           "Qwen3Moe", "Minimind2Shared", "FourNorms", "LmHeadBias",
-                                           "LayersThatDiffer"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Toys, PackedWeightBytesTest, ::testing::ValuesIn(ToyModelsOfEveryWeight()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace phyllo

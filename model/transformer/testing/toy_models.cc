@@ -213,6 +213,15 @@ ToyModel FindToyModel(absl::string_view name) {
   return {};
 }
 
+std::vector<ToyModel> ToyModelsOfEveryWeight() {
+  std::vector<ToyModel> models;
+  for (const char* const name :
+       {"LlamaBiases", "LlamaMhaTied", "Gpt2", "Gpt2Relu", "Qwen3", "Qwen3Moe", "Minimind2Shared",
+        "FourNorms", "LmHeadBias", "LayersThatDiffer"})
+    models.push_back(FindToyModel(name));
+  return models;
+}
+
 absl::StatusOr<std::string> WriteToyModel(const ToyModel& model) {
   PHYLLO_ASSIGN_OR_RETURN(const ModelConfig config, ToyConfig(model));
   const std::filesystem::path folder =

@@ -32,6 +32,10 @@ inline void PrintTo(const ToyModel& model, std::ostream* out) { *out << model.na
 // rows than one task packs.
 std::vector<ToyModel> ToyModels();
 
+// Of them as many as have every kind of weight: biases, matrices that are stored [in, out], own and
+// tied heads, norms in every place and with an offset, experts, layers that differ.
+std::vector<ToyModel> ToyModelsOfEveryWeight();
+
 // The one of that name. Requires that there is one.
 ToyModel FindToyModel(absl::string_view name);
 
