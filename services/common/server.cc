@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "grpc/grpc.h"
 #include "grpcpp/ext/channelz_service_plugin.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/resource_quota.h"
@@ -22,10 +23,13 @@ namespace phyllo {
 namespace {
 
 // gRPC collects plugins in a process-wide list: once, or it would register reflection twice in a
-// process with two servers.
-void RegisterPluginsOnce() {
+// process with two servers. The library is never given back: with its last user it would end its
+// threads, of which one polls for up to 10 seconds after a write to a full socket, and the process
+// would not end until then.
+void InitializeGrpcOnce() {
   static std::once_flag once;
   std::call_once(once, [] {
+    grpc_init();
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::channelz::experimental::InitChannelzService();
   });
@@ -66,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                                       MetricRegistry& metrics) {
   if (options.listen_addresses.empty())
     return absl::InvalidArgumentError("no address to listen on");
-  RegisterPluginsOnce();
+  InitializeGrpcOnce();
 
   std::vector<std::string> names;
   for (const CarriedService& service : services) names.push_back(service.full_name);

@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
+#include "grpc/grpc.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/client_context.h"
 #include "gtest/gtest.h"
@@ -109,6 +110,11 @@ TEST_F(ServerTest, ReturnsUnavailableWhenPortIsTaken) {
 
 TEST_F(ServerTest, ReturnsInvalidArgumentWithoutAddress) {
   EXPECT_THAT(Start({}), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ServerTest, LeavesGrpcRunningBehindItself) {
+  PHYLLO_EXPECT_OK(Start({"127.0.0.1:0"}));
+  EXPECT_TRUE(grpc_is_initialized());
 }
 
 TEST_F(ServerTest, TellsWatchersOfDrainAndEndsThem) {
