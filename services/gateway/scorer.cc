@@ -156,7 +156,8 @@ Task<absl::Status> Scorer::Score(const ScoreRequest& wire,
   AnswerDecoder decoder(*multiplexer, parent, decoder_options);
   PromptRows rows(backends_, lease.state(), parent, scored.token_ids);
   BidiCall<transformer::v1::ScoreRequest, transformer::v1::ScoreResponse> call(
-      parent, [&](auto* context, auto* reactor) { lease.stub().async()->Score(context, reactor); });
+      lease.calls(), parent,
+      [&](auto* context, auto* reactor) { lease.stub().async()->Score(context, reactor); });
   const transformer::v1::ScoreRequest start = MakeStart(wire, scored);
   co_await call.Write(start);  // a failure shows in the next Read
 

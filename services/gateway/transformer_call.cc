@@ -10,7 +10,9 @@ using transformer::v1::GenerateResponse;
 
 TransformerCall::TransformerCall(TransformerLease& lease, PromptRows& prompt_rows,
                                  const ParentCall& parent, transformer::v1::GenerateStart start)
-    : lease_(lease), prompt_rows_(prompt_rows), call_(parent, [&](auto* context, auto* reactor) {
+    : lease_(lease),
+      prompt_rows_(prompt_rows),
+      call_(lease.calls(), parent, [&](auto* context, auto* reactor) {
         lease.stub().async()->Generate(context, reactor);
       }) {
   start_.mutable_start()->Swap(&start);

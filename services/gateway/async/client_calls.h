@@ -11,6 +11,7 @@
 #include "grpcpp/support/client_callback.h"
 #include "grpcpp/support/status.h"
 #include "services/gateway/async/completion.h"
+#include "services/gateway/async/open_calls.h"
 #include "services/gateway/async/parent_call.h"
 #include "services/gateway/async/task.h"
 
@@ -51,10 +52,11 @@ class BidiCall {
  public:
   using Reactor = grpc::ClientBidiReactor<Request, Response>;
 
-  // `open` names the method: [&](auto* context, auto* reactor) { stub.async()->Generate(context,
-  // reactor); }. The end of `parent` ends the call.
+  // `calls` belongs to the channel's owner. `open` names the method: [&](auto* context, auto*
+  // reactor) { stub.async()->Generate(context, reactor); }. The end of `parent` ends the call.
   template <typename Open>
-  BidiCall(const ParentCall& parent, Open open) : stream_(new Stream(parent.MakeContext())) {
+  BidiCall(OpenCalls& calls, const ParentCall& parent, Open open)
+      : stream_(new Stream(calls, parent.MakeContext())) {
     open(&stream_->context(), stream_);
     stream_->Begin();
   }
@@ -94,7 +96,8 @@ class BidiCall {
   // Lives until gRPC has called OnDone.
   class Stream final : public Reactor {
    public:
-    explicit Stream(std::unique_ptr<grpc::ClientContext> context) : context_(std::move(context)) {
+    Stream(OpenCalls& calls, std::unique_ptr<grpc::ClientContext> context)
+        : place_(calls), context_(std::move(context)) {
       context_->set_initial_metadata_corked(true);
     }
 
@@ -135,6 +138,7 @@ class BidiCall {
     }
 
    private:
+    const OpenCalls::Place place_;
     const std::unique_ptr<grpc::ClientContext> context_;
     Completion operation_;
     grpc::Status status_;     // of the end

@@ -97,7 +97,7 @@ void BackendSet::AddBackends(BackendKind kind, const std::vector<std::string>& a
     Connection connection;
     if (kind == BackendKind::kTokenizer) {
       connection.tokenizer = TokenizerService::NewStub(channel);
-      connection.decoder = std::make_unique<DecodeMultiplexer>(*connection.tokenizer);
+      connection.decoder = std::make_unique<DecodeMultiplexer>(*connection.tokenizer, open_calls_);
     }
     if (kind == BackendKind::kEmbedding) connection.embedding = EmbeddingService::NewStub(channel);
     if (kind == BackendKind::kTransformer)
@@ -214,6 +214,8 @@ void TransformerLease::SetTokens(int64_t token_count) {
 transformer::v1::TransformerService::Stub& TransformerLease::stub() const {
   return *backends_->connections_[index_].transformer;
 }
+
+OpenCalls& TransformerLease::calls() const { return backends_->open_calls_; }
 
 void TransformerLease::MarkUnavailable() { backends_->MarkUnavailable(index_); }
 

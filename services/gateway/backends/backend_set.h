@@ -20,6 +20,7 @@
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
 #include "phyllo/transformer/v1/transformer.grpc.pb.h"
 #include "services/gateway/async/client_calls.h"
+#include "services/gateway/async/open_calls.h"
 #include "services/gateway/async/parent_call.h"
 #include "services/gateway/async/task.h"
 #include "services/gateway/backends/backend.h"
@@ -106,6 +107,7 @@ class BackendSet {
 
   const BackendSetOptions options_;
   std::vector<Connection> connections_;  // By index; immutable after construction.
+  OpenCalls open_calls_;                 // On the connections.
   std::atomic<uint64_t> turn_{0};
   mutable absl::Mutex mutex_;
   std::vector<BackendState> states_ ABSL_GUARDED_BY(mutex_);  // By index.
@@ -133,6 +135,8 @@ class TransformerLease {
   const BackendState& state() const { return state_; }
   const transformer::v1::GetInfoResponse& info() const { return state_.transformer; }
   transformer::v1::TransformerService::Stub& stub() const;
+  // Where calls of the stub count.
+  OpenCalls& calls() const;
 
   // The server turned out to be down.
   void MarkUnavailable();

@@ -31,7 +31,7 @@ using tokenizer::v1::TokenizerService;
 class DecodeCall final
     : private grpc::ClientBidiReactor<DecodeSequencesRequest, DecodeSequencesResponse> {
  public:
-  static std::shared_ptr<DecodeCall> Open(TokenizerService::Stub& stub);
+  static std::shared_ptr<DecodeCall> Open(TokenizerService::Stub& stub, OpenCalls& calls);
 
   // Returns the number of a new sequence; nothing if the call is ending or has broken.
   std::optional<int64_t> Begin() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -59,7 +59,7 @@ class DecodeCall final
     void await_resume() noexcept {}
   };
 
-  DecodeCall() = default;
+  explicit DecodeCall(OpenCalls& calls) : place_(calls) {}
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDone(const grpc::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -67,6 +67,7 @@ class DecodeCall final
   void BeginWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WaitForNews(int64_t id, std::coroutine_handle<> waiter) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  const OpenCalls::Place place_;
   grpc::ClientContext context_;
   std::shared_ptr<DecodeCall> self_;  // reset by OnDone
   DecodeSequencesRequest outgoing_;
@@ -82,8 +83,8 @@ class DecodeCall final
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);     // set: the call has ended
 };
 
-std::shared_ptr<DecodeCall> DecodeCall::Open(TokenizerService::Stub& stub) {
-  const auto call = std::shared_ptr<DecodeCall>(new DecodeCall());
+std::shared_ptr<DecodeCall> DecodeCall::Open(TokenizerService::Stub& stub, OpenCalls& calls) {
+  const auto call = std::shared_ptr<DecodeCall>(new DecodeCall(calls));
   call->self_ = call;
   // The headers go out with the first request.
   call->context_.set_initial_metadata_corked(true);
@@ -225,7 +226,7 @@ std::shared_ptr<DecodeCall> DecodeMultiplexer::Join(int64_t& id) {
   std::shared_ptr<DecodeCall> call = call_.lock();
   std::optional<int64_t> begun = call != nullptr ? call->Begin() : std::nullopt;
   while (!begun.has_value()) {
-    call_ = call = DecodeCall::Open(stub_);
+    call_ = call = DecodeCall::Open(stub_, calls_);
     begun = call->Begin();
   }
   id = *begun;

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
+#include "services/gateway/async/open_calls.h"
 #include "services/gateway/async/parent_call.h"
 #include "services/gateway/async/task.h"
 
@@ -21,8 +22,9 @@ class DecodeCall;
 // that a tokenizer without work can drain. Thread-safe. Outlives its sequences.
 class DecodeMultiplexer {
  public:
-  // Borrows `stub`.
-  explicit DecodeMultiplexer(tokenizer::v1::TokenizerService::Stub& stub) : stub_(stub) {}
+  // Borrows both; `calls` belongs to the owner of the stub's channel.
+  DecodeMultiplexer(tokenizer::v1::TokenizerService::Stub& stub, OpenCalls& calls)
+      : stub_(stub), calls_(calls) {}
   DecodeMultiplexer(const DecodeMultiplexer&) = delete;
   DecodeMultiplexer& operator=(const DecodeMultiplexer&) = delete;
 
@@ -34,6 +36,7 @@ class DecodeMultiplexer {
   std::shared_ptr<DecodeCall> Join(int64_t& id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   tokenizer::v1::TokenizerService::Stub& stub_;
+  OpenCalls& calls_;
   absl::Mutex mutex_;
   std::weak_ptr<DecodeCall> call_ ABSL_GUARDED_BY(mutex_);
 };

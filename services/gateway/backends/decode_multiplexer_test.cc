@@ -61,9 +61,9 @@ class DecodeMultiplexerTest : public ::testing::Test {
       hanging_.Notify();
       go_on_.WaitForNotification();
     };
-    Serve("127.0.0.1:0");
+    Serve(UniqueAddress());
     stub_ = TokenizerService::NewStub(CreateChannel(server_->addresses()[0]));
-    multiplexer_.emplace(*stub_);
+    multiplexer_.emplace(*stub_, calls_);
   }
 
   void Serve(const std::string& address) {
@@ -95,6 +95,7 @@ class DecodeMultiplexerTest : public ::testing::Test {
   MetricRegistry metrics_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<TokenizerService::Stub> stub_;
+  OpenCalls calls_;
   std::optional<DecodeMultiplexer> multiplexer_;
 };
 

@@ -138,9 +138,9 @@ Task<absl::StatusOr<EncodeFinished>> EncodeCall::Encode(const EncodeStart& start
                                                         const std::vector<int32_t>& token_ids,
                                                         bool& transformer_is_gone) {
   PromptRows rows(backends_, lease_.state(), parent_, token_ids);
-  BidiCall<EncodeRequest, EncodeResponse> call(parent_, [this](auto* context, auto* reactor) {
-    lease_.stub().async()->Encode(context, reactor);
-  });
+  BidiCall<EncodeRequest, EncodeResponse> call(
+      lease_.calls(), parent_,
+      [this](auto* context, auto* reactor) { lease_.stub().async()->Encode(context, reactor); });
   EncodeRequest request;
   *request.mutable_start() = start;
   co_await call.Write(request);  // a failure shows in the next Read

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,6 +74,11 @@ bool AreRowsOf(const common::v1::Tensor& rows,
 }
 
 }  // namespace
+
+std::string UniqueAddress() {
+  std::random_device entropy;
+  return absl::StrCat("unix-abstract:phyllo-", absl::Hex(entropy()), absl::Hex(entropy()));
+}
 
 common::v1::ServerInfo FakeServerInfo() {
   common::v1::ServerInfo info;

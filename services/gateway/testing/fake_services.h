@@ -27,6 +27,10 @@ inline constexpr int64_t kFakeMaxSequenceLength = 64;
 inline constexpr int64_t kFakeHiddenSize = 3;  // Of what Encode gives.
 inline constexpr int64_t kFakeMaxRows = 4;     // Of one answer of the embedding.
 
+// An address of this machine that nobody else has, for servers that come back where they were:
+// another process may have taken a port meanwhile.
+std::string UniqueAddress();
+
 // What every fake says of itself; tests change it before the server starts.
 common::v1::ServerInfo FakeServerInfo();
 

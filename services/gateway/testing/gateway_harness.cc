@@ -22,11 +22,10 @@ void GatewayHarness::StartSecondTokenizer() {
 }
 
 void GatewayHarness::Start() {
-  tokenizer_server_ = Serve(tokenizer, tokenizer::v1::TokenizerService::service_full_name());
+  ServeTokenizer();
   embedding_server_ = Serve(embedding, embedding::v1::EmbeddingService::service_full_name());
   transformer_server_ =
       Serve(transformer, transformer::v1::TransformerService::service_full_name());
-  tokenizer_address_ = tokenizer_server_->addresses()[0];
   BackendSetOptions options;
   options.tokenizer_addresses = {tokenizer_address_};
   if (second_tokenizer_server_ != nullptr)
@@ -67,7 +66,7 @@ bool GatewayHarness::WaitForPath(bool complete) {
   return mutex_.AwaitWithTimeout(absl::Condition(&reached), absl::Seconds(30));
 }
 
-void GatewayHarness::RestartTokenizer() {
+void GatewayHarness::ServeTokenizer() {
   ServerOptions options;
   options.listen_addresses = {tokenizer_address_};
   tokenizer_server_ =

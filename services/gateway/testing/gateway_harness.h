@@ -1,4 +1,4 @@
-// A gateway with fakes behind it, all over sockets on port 0 in one process.
+// A gateway with fakes behind it, all over sockets in one process.
 #ifndef PHYLLO_SERVICES_GATEWAY_TESTING_GATEWAY_HARNESS_H_
 #define PHYLLO_SERVICES_GATEWAY_TESTING_GATEWAY_HARNESS_H_
 
@@ -56,7 +56,7 @@ class GatewayHarness {
   void StopEmbedding() { embedding_server_.reset(); }
   void StopTransformer() { transformer_server_.reset(); }
   // On the address it had.
-  void RestartTokenizer();
+  void RestartTokenizer() { ServeTokenizer(); }
 
   gateway::v1::GatewayService::Stub& stub() { return *stub_; }
   Received Generate(const gateway::v1::GenerateRequest& request,
@@ -66,6 +66,7 @@ class GatewayHarness {
   std::string LogText();
 
  private:
+  void ServeTokenizer();
   std::unique_ptr<Server> Serve(grpc::Service& service, const char* name,
                                 ServerOptions options = {});
 
@@ -75,7 +76,7 @@ class GatewayHarness {
   MetricRegistry fake_metrics_;
   std::unique_ptr<Server> tokenizer_server_, second_tokenizer_server_, embedding_server_,
       transformer_server_;
-  std::string tokenizer_address_;
+  const std::string tokenizer_address_ = UniqueAddress();
   std::unique_ptr<Logger> logger_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<GatewayMetrics> gateway_metrics_;
