@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "grpc/grpc.h"
 #include "grpcpp/ext/channelz_service_plugin.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -118,7 +119,8 @@ void Server::Drain(absl::Duration grace, absl::Duration timeout) {
   absl::Notification never;
   never.WaitForNotificationWithTimeout(grace);
   health_->EndWatches();
-  server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
+  // Abseil's sum stays infinite where one of std::chrono would overflow into the past.
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
   server_->Wait();
 }
 

@@ -66,8 +66,8 @@ class Server {
   void SetServing(bool serving);
 
   // Says NOT_SERVING, keeps accepting for `grace` so that balancers notice, then refuses new calls,
-  // lets running ones finish for `timeout` and cancels the rest. Returns when no handler runs any
-  // more.
+  // lets running ones finish for `timeout`, which may be infinite, and cancels the rest. Returns
+  // when no handler runs any more.
   void Drain(absl::Duration grace, absl::Duration timeout);
 
  private:

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "grpc/grpc.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
@@ -147,6 +148,27 @@ TEST_F(ServerTest, FinishesRunningCallsBeforeDrainReturns) {
   });
   service_.entered.WaitForNotification();
   std::thread drainer([&] { server->Drain(absl::ZeroDuration(), absl::Minutes(10)); });
+  service_.leave.Notify();
+  drainer.join();
+  caller.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(ServerTest, CancelsNothingWhenDrainHasNoTimeLimit) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto server, Start({"127.0.0.1:0"}));
+  const auto channel = CreateChannel(server->addresses()[0]);
+  const auto stub = TokenizerService::NewStub(channel);
+  grpc::Status status(grpc::StatusCode::UNKNOWN, "");
+  std::thread caller([&] {
+    grpc::ClientContext context;
+    EncodeResponse response;
+    status = stub->Encode(&context, EncodeRequest(), &response);
+  });
+  service_.entered.WaitForNotification();
+  std::thread drainer([&] { server->Drain(absl::ZeroDuration(), absl::InfiniteDuration()); });
+  // The server takes its leave of the client.
+  EXPECT_TRUE(channel->WaitForStateChange(
+      GRPC_CHANNEL_READY, std::chrono::system_clock::now() + std::chrono::seconds(20)));
   service_.leave.Notify();
   drainer.join();
   caller.join();
