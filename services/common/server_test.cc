@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
@@ -12,6 +13,10 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
+#include "grpcpp/support/stub_options.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
@@ -30,6 +35,7 @@ using ::phyllo::tokenizer::v1::EncodeRequest;
 using ::phyllo::tokenizer::v1::EncodeResponse;
 using ::phyllo::tokenizer::v1::TokenizerService;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Encode waits until it is told to end; Decode answers with the size of what came.
 class WaitingService final : public TokenizerService::Service {
@@ -75,6 +81,25 @@ class ServerTest : public ::testing::Test {
       return HealthCheckResponse::SERVICE_UNKNOWN;
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response.status();
+  }
+
+  // Calls a method that the client's code knows nothing of.
+  static grpc::Status CallMethod(const std::string& address, const std::string& method) {
+    grpc::GenericStub stub(CreateChannel(address));
+    grpc::ClientContext context;
+    SetDeadline(context);
+    const grpc::Slice nothing;
+    const grpc::ByteBuffer request(&nothing, 1);
+    grpc::ByteBuffer response;
+    grpc::Status result;
+    absl::Notification done;
+    stub.UnaryCall(&context, method, grpc::StubOptions(), &request, &response,
+                   [&](grpc::Status status) {
+                     result = std::move(status);
+                     done.Notify();
+                   });
+    done.WaitForNotification();
+    return result;
   }
 
   MetricRegistry metrics_;
@@ -200,6 +225,19 @@ TEST_F(ServerTest, CountsCallsByMethodAndCode) {
   EXPECT_THAT(metrics_.SerializeText(),
               HasSubstr("phyllo_rpc_total{code=\"OK\",method=\"/"
                         "phyllo.tokenizer.v1.TokenizerService/Decode\"} 1\n"));
+}
+
+TEST_F(ServerTest, CountsCallsOfUnknownMethodsUnderOneName) {
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const auto server, Start({"127.0.0.1:0"}));
+  for (const char* const method :
+       {"/no.such.Service/Method", "/phyllo.tokenizer.v1.TokenizerService/NoSuchMethod"}) {
+    EXPECT_EQ(CallMethod(server->addresses()[0], method).error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+  }
+  server->Drain(absl::ZeroDuration(), absl::Seconds(20));
+  const std::string text = metrics_.SerializeText();
+  EXPECT_THAT(text, HasSubstr("phyllo_rpc_total{code=\"UNIMPLEMENTED\",method=\"unknown\"} 2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("such")));
 }
 
 }  // namespace

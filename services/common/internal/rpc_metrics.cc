@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
 
 namespace phyllo {
 namespace {
@@ -12,6 +13,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::InterceptorBatchMethods;
+
+constexpr char kUnknownMethod[] = "unknown";
+
+// What the method "/package.Service/Method" of a call is counted under. Names that no service of
+// the program has are the client's choice, and there is no end of them: they share one.
+std::string MethodLabel(absl::string_view method) {
+  const size_t slash = method.rfind('/');
+  if (slash == 0 || slash == absl::string_view::npos) return kUnknownMethod;
+  const google::protobuf::ServiceDescriptor* const service =
+      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
+          std::string(method.substr(1, slash - 1)));
+  const bool known = service != nullptr &&
+                     service->FindMethodByName(std::string(method.substr(slash + 1))) != nullptr;
+  return known ? std::string(method) : kUnknownMethod;
+}
 
 // The families that all interceptors of a server count in.
 struct RpcFamilies {
@@ -25,7 +41,7 @@ struct RpcFamilies {
 class RpcCounter final : public grpc::experimental::Interceptor {
  public:
   RpcCounter(const RpcFamilies& families, absl::string_view method)
-      : families_(families), method_(method) {
+      : families_(families), method_(MethodLabel(method)) {
     families_.running->Increment();
   }
   ~RpcCounter() override { families_.running->Decrement(); }

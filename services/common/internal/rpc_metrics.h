@@ -10,7 +10,7 @@
 namespace phyllo {
 
 // Families phyllo_rpc_total{method,code}, phyllo_rpc_seconds{method} and phyllo_rpc_running.
-// Borrows `metrics`.
+// Methods that do not exist are counted as the method "unknown". Borrows `metrics`.
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> CreateRpcMetrics(
     MetricRegistry& metrics);
 
