@@ -37,9 +37,10 @@ absl::Status PromptFeed::Accept(int64_t first_position, std::vector<float> rows)
   }
   Asked& oldest = asked_.front();
   if (first_position != oldest.range.first_position || count > oldest.range.count) {
+    // Without an end: a sum with what a client sent might overflow.
     return absl::InvalidArgumentError(
-        absl::StrCat("hidden_states of positions [", first_position, ", ", first_position + count,
-                     ") do not begin the oldest unanswered need [", oldest.range.first_position,
+        absl::StrCat("hidden_states of ", count, " positions from ", first_position,
+                     " on do not begin the oldest unanswered need [", oldest.range.first_position,
                      ", ", oldest.range.first_position + oldest.range.count, ")"));
   }
   oldest.range.first_position += count;

@@ -1,6 +1,7 @@
 #include "services/transformer/engine/prompt_feed.h"
 
-#include <numeric>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -75,7 +76,16 @@ TEST(PromptFeedTest, ReturnsInvalidArgumentWhenRowsAreOutOfPlace) {
   EXPECT_THAT(feed.Accept(4, Rows(4, 4)),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unanswered need [0, 4)")));
   EXPECT_THAT(feed.Accept(0, Rows(0, 5)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[0, 5)")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("5 positions from 0 on")));
+}
+
+TEST(PromptFeedTest, ReturnsInvalidArgumentWhenRowsAreOfTheLastPositionThereIs) {
+  constexpr int64_t kLastPosition = std::numeric_limits<int64_t>::max();
+  PromptFeed feed(10, 2, 4);
+  Needs(feed);
+  EXPECT_THAT(
+      feed.Accept(kLastPosition, {1.0f, 2.0f}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 9223372036854775807 on")));
 }
 
 TEST(PromptFeedTest, ReturnsInvalidArgumentWhenRowsAreNotWhole) {
