@@ -1,10 +1,13 @@
 #include "services/tokenizer/chat_conversion.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "model/base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "services/common/status_bridge.h"
@@ -15,18 +18,41 @@ namespace {
 // Keeps the order of keys, which templates print.
 using Json = nlohmann::ordered_json;
 
-// nlohmann's parser recurses with the nesting of its input: a bound keeps a hostile text from the
+// What writes and renders a value recurses with its nesting: a bound keeps a hostile text from the
 // end of the stack.
-constexpr int kMaxJsonDepth = 64;
+constexpr size_t kMaxJsonDepth = 64;
+// An object that keeps the order of its keys looks for a key from end to end, and a parse as often
+// as there are keys: a bound keeps a hostile text from hours of it.
+constexpr int64_t kMaxJsonKeys = 1024;
+
+// Counts what is open and the keys of each, up to the first error of `text`, if there is one. Not
+// by nlohmann's parser: with a callback it looks through the whole list at the end of every object
+// in it.
+absl::Status CheckJsonBounds(const std::string& field, absl::string_view text) {
+  std::vector<int64_t> key_counts;  // of the objects and lists that are open
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string) {
+      if (c == '\\') ++i;
+    } else if (c == '{' || c == '[') {
+      key_counts.push_back(0);
+      if (key_counts.size() > kMaxJsonDepth)
+        return InvalidField(field, absl::StrCat("is nested deeper than ", kMaxJsonDepth));
+    } else if ((c == '}' || c == ']') && !key_counts.empty()) {
+      key_counts.pop_back();
+    } else if (c == ':' && !key_counts.empty() && ++key_counts.back() > kMaxJsonKeys) {
+      return InvalidField(field,
+                          absl::StrCat("has an object of more than ", kMaxJsonKeys, " keys"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Json> ParseObject(const std::string& field, const std::string& text) {
-  bool too_deep = false;
-  const auto bound_depth = [&too_deep](int depth, Json::parse_event_t, Json&) {
-    too_deep = too_deep || depth > kMaxJsonDepth;
-    return !too_deep;
-  };
-  Json value = Json::parse(text, bound_depth, /*allow_exceptions=*/false);
-  if (too_deep) return InvalidField(field, absl::StrCat("is nested deeper than ", kMaxJsonDepth));
+  PHYLLO_RETURN_IF_ERROR(CheckJsonBounds(field, text));
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!value.is_object()) return InvalidField(field, "is not a JSON object");
   return value;
 }

@@ -10,7 +10,7 @@ namespace phyllo {
 
 // Absent fields of a message are absent keys for the template. INVALID_ARGUMENT with the field if
 // there is no message, a role is empty, or a field that holds JSON does not parse as the kind of
-// JSON it should be.
+// JSON it should be, is nested too deep or has an object of too many keys.
 absl::StatusOr<ChatRequest> ConvertChat(const common::v1::Chat& chat, bool parse_special_tokens);
 
 }  // namespace phyllo

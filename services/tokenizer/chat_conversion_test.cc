@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/status_matchers.h"
@@ -72,6 +73,42 @@ TEST(ConvertChatTest, RejectsArgumentsNestedTooDeep) {
   EXPECT_THAT(ConvertChat(chat, false).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("chat.template_arguments_json: is nested deeper than 64")));
+}
+
+// An object of `count` keys.
+std::string ObjectOfKeys(int count) {
+  std::string text = "{";
+  for (int i = 0; i < count; ++i) absl::StrAppend(&text, i > 0 ? "," : "", "\"", i, "\":0");
+  return text + "}";
+}
+
+TEST(ConvertChatTest, RejectsObjectOfTooManyKeys) {
+  Chat chat = ChatWithOneMessage();
+  chat.add_tools_json(ObjectOfKeys(1024));
+  PHYLLO_EXPECT_OK(ConvertChat(chat, false).status());
+  chat.add_tools_json(absl::StrCat("{\"a\":[", ObjectOfKeys(1025), "]}"));
+  EXPECT_THAT(ConvertChat(chat, false).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("chat.tools_json[1]: has an object of more than 1024 keys")));
+}
+
+TEST(ConvertChatTest, CountsNeitherBracketsNorColonsInsideStrings) {
+  const std::string text =
+      absl::StrCat(R"({"a":"\"\\)", std::string(2000, '{'), std::string(2000, ':'), "\"}");
+  Chat chat = ChatWithOneMessage();
+  chat.set_template_arguments_json(text);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const ChatRequest request, ConvertChat(chat, false));
+  EXPECT_EQ(request.kwargs_json, text);
+}
+
+TEST(ConvertChatTest, TakesALongListOfObjects) {
+  std::string text = "{\"a\":[{}";
+  for (int i = 0; i < 300'000; ++i) text += ",{}";
+  text += "]}";
+  Chat chat = ChatWithOneMessage();
+  chat.add_tools_json(text);
+  PHYLLO_ASSERT_OK_AND_ASSIGN(const ChatRequest request, ConvertChat(chat, false));
+  EXPECT_EQ(request.tools_json, absl::StrCat("[", text, "]"));
 }
 
 }  // namespace
