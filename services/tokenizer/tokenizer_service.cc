@@ -30,8 +30,9 @@ class DecodeSequencesCall final
     : public grpc::ServerBidiReactor<DecodeSequencesRequest, DecodeSequencesResponse> {
  public:
   // Ends at once if it has no place among the calls.
-  DecodeSequencesCall(const Tokenizer& tokenizer, absl::StatusOr<CallPermit> permit)
-      : permit_(std::move(permit)), decoders_(tokenizer) {
+  DecodeSequencesCall(const Tokenizer& tokenizer, int64_t max_answer_bytes,
+                      absl::StatusOr<CallPermit> permit)
+      : permit_(std::move(permit)), decoders_(tokenizer, max_answer_bytes) {
     if (permit_.ok()) {
       StartRead(&request_);
     } else {
@@ -105,17 +106,23 @@ grpc::Status TokenizerServiceImpl::Decode(grpc::ServerContext*, const DecodeRequ
                                           DecodeResponse* response) {
   const absl::Status valid = CheckIds(request->token_ids());
   if (!valid.ok()) return ToGrpcStatus(valid);
+  AnswerSize size(options_.max_answer_bytes);
+  for (const int32_t token_id : request->token_ids()) {
+    std::string bytes = TokenBytes(tokenizer_, token_id);
+    // The text takes as many again.
+    const absl::Status fits = size.Add(2 * bytes.size());
+    if (!fits.ok()) return ToGrpcStatus(fits);
+    response->add_tokens(std::move(bytes));
+  }
   const bool skip_special_tokens =
       !request->has_skip_special_tokens() || request->skip_special_tokens();
   response->set_text(tokenizer_.Decode(request->token_ids(), skip_special_tokens));
-  for (const int32_t token_id : request->token_ids())
-    response->add_tokens(TokenBytes(tokenizer_, token_id));
   return grpc::Status::OK;
 }
 
 grpc::ServerBidiReactor<DecodeSequencesRequest, DecodeSequencesResponse>*
 TokenizerServiceImpl::DecodeSequences(grpc::CallbackServerContext*) {
-  return new DecodeSequencesCall(tokenizer_, streams_.Admit());
+  return new DecodeSequencesCall(tokenizer_, options_.max_answer_bytes, streams_.Admit());
 }
 
 grpc::Status TokenizerServiceImpl::RenderChat(grpc::ServerContext*,

@@ -9,6 +9,7 @@
 #include "model/tokenizer/tokenizer.h"
 #include "phyllo/tokenizer/v1/tokenizer.grpc.pb.h"
 #include "services/common/calls/call_limit.h"
+#include "services/common/message_limits.h"
 #include "services/common/server_identity.h"
 
 namespace phyllo {
@@ -17,6 +18,8 @@ struct TokenizerServiceOptions {
   int64_t max_text_bytes = int64_t{8}
                            << 20;  // Of one Encode, and of the strings of one RenderChat together.
   int64_t max_streams = 512;       // DecodeSequences under way; more get RESOURCE_EXHAUSTED.
+  // Of the text, and the bytes of single ids, in one answer of Decode or DecodeSequences.
+  int64_t max_answer_bytes = kMaxMessageBytes;
 };
 
 // Converts, delegates, converts back; tokenizer.proto is the contract. DecodeSequences holds no

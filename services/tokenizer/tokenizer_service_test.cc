@@ -40,6 +40,7 @@ class TokenizerServiceTest : public ::testing::Test {
     TokenizerServiceOptions options;
     options.max_text_bytes = 1000;
     options.max_streams = 1;
+    options.max_answer_bytes = 100;
     stub_ = nullptr;
     server_ = nullptr;
     service_ =
@@ -108,6 +109,14 @@ TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenIdIsOutsideVocabulary) {
   EXPECT_THAT(FromGrpcStatus(stub_->Decode(&context_, request, &response)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr(std::to_string(tokenizer_->vocab_size()))));
+}
+
+TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenDecodedTextIsTooLong) {
+  tokenizer::v1::DecodeRequest request;
+  for (int i = 0; i < 100; ++i) request.add_token_ids(Encode("Once")[0]);
+  tokenizer::v1::DecodeResponse response;
+  EXPECT_THAT(FromGrpcStatus(stub_->Decode(&context_, request, &response)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than the 100 bytes")));
 }
 
 TEST_F(TokenizerServiceTest, GivesWholeCharactersOneResponseForEachRequest) {
@@ -242,6 +251,33 @@ TEST_F(TokenizerServiceTest, ReturnsResourceExhaustedWhenTooManyStreamsAreOpen) 
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("at once: 1")));
   open->WritesDone();
   PHYLLO_EXPECT_OK(FromGrpcStatus(open->Finish()));
+}
+
+TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenAnswerOfAllSequencesIsTooLong) {
+  const auto stream = stub_->DecodeSequences(&context_);
+  DecodeSequencesRequest request;
+  for (int64_t id = 0; id < 100; ++id) {
+    DecodeSequenceRequest& piece = *request.add_pieces();
+    piece.set_sequence_id(id);
+    piece.add_token_ids(Encode("Once")[0]);
+  }
+  ASSERT_TRUE(stream->Write(request));
+  DecodeSequencesResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_THAT(FromGrpcStatus(stream->Finish()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than the 100 bytes")));
+}
+
+TEST_F(TokenizerServiceTest, ReturnsInvalidArgumentWhenTooManyIdsAreLookedUp) {
+  const auto stream = stub_->DecodeSequences(&context_);
+  DecodeSequencesRequest request;
+  DecodeSequenceRequest& piece = *request.add_pieces();
+  for (int i = 0; i < 100; ++i) piece.add_lookup_token_ids(Encode("Once")[0]);
+  ASSERT_TRUE(stream->Write(request));
+  DecodeSequencesResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_THAT(FromGrpcStatus(stream->Finish()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than the 100 bytes")));
 }
 
 TEST_F(TokenizerServiceTest, RendersChatWithControlTokensOnlyFromTemplate) {
