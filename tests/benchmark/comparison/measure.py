@@ -62,8 +62,8 @@ class Round:
     def _new_tokens(self, model):
         return 8 if self._options.quick else _STEPS[model.name]
 
-    def _requests(self, streams):
-        return max(streams, 2) if self._options.quick else max(2 * streams, 4)
+    def _requests(self, model, streams):
+        return max(streams, 2) if self._options.quick else max(model.requests_per_stream * streams, 4)
 
     def _add_steps(self, by_kind, program, measure, values):
         for kind in ("prefill", "decode1", "decode32"):
@@ -129,7 +129,7 @@ class Round:
     def _serving(self, by_kind, program, load, model):
         for row in by_kind.get("serving", []):
             new_tokens = 16 if self._options.quick else model.new_tokens
-            report = load(row.streams, self._requests(row.streams), _SERVING_PROMPT, new_tokens)
+            report = load(row.streams, self._requests(model, row.streams), _SERVING_PROMPT, new_tokens)
             self._results.add(row, program, "rate", report["output_tokens_per_second"])
             for latency in ("time_to_first_token_ms", "inter_token_latency_ms"):
                 for percentile in ("p50", "p99"):

@@ -15,6 +15,7 @@ class Model:
     title: str
     prompt: int  # tokens of a prefill
     new_tokens: int  # of an answer under load
+    requests_per_stream: int  # under load: enough for a 99th percentile, where that does not take minutes
     # Seconds that all programs together take for one round of a precision: to estimate a run.
     step_seconds: int
     serving_seconds: int
@@ -23,9 +24,9 @@ class Model:
 MODELS = {
     model.name: model
     for model in (
-        Model("qwen25-0.5b", "qwen2.5_0.5b", "Qwen2.5-0.5B", 512, 64, 90, 150),
-        Model("llama32-1b", "llama3.2_1b", "Llama-3.2-1B", 256, 32, 150, 240),
-        Model("minimind2-small", "minimind2_small", "MiniMind2-small", 512, 128, 40, 60),
+        Model("qwen25-0.5b", "qwen2.5_0.5b", "Qwen2.5-0.5B", 512, 64, 2, 90, 150),
+        Model("llama32-1b", "llama3.2_1b", "Llama-3.2-1B", 256, 32, 2, 150, 240),
+        Model("minimind2-small", "minimind2_small", "MiniMind2-small", 512, 128, 8, 40, 110),
     )
 }
 
