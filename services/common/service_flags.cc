@@ -34,10 +34,11 @@ ABSL_FLAG(absl::Duration, drain_grace, absl::Seconds(1),
           "signal stops at once");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(30),
           "After that: time for running calls to finish before they are cancelled");
-ABSL_FLAG(int, max_handler_threads, 512,
-          "Most calls handled at once; a streaming call counts for as long as it lasts. The "
-          "transformer's streams are bounded by its --max_request_bytes instead. Range [4, "
-          "65536]");
+ABSL_FLAG(
+    int, max_handler_threads, 512,
+    "Most calls handled at once; a streaming call counts for as long as it lasts. Those of the "
+    "gateway and the transformer are bounded by --max_request_bytes instead, the gateway's by "
+    "--max_requests, too. Range [4, 65536]");
 ABSL_FLAG(int64_t, max_transport_bytes, int64_t{512} << 20,
           "Bytes that gRPC may hold for messages in flight. The gateway and the transformer take "
           "no more than an eighth of their memory, or 16 MiB if that is more. Range [2^20, 2^40]");
