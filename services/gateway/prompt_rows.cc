@@ -12,8 +12,6 @@
 namespace phyllo {
 namespace {
 
-using embedding::v1::EmbeddingService;
-
 // The least of the embedding services' limits: any of them may be next in turn.
 int64_t MaxRows(const std::vector<BackendState>& backends) {
   int64_t max_rows = std::numeric_limits<int64_t>::max();
@@ -71,10 +69,7 @@ Task<absl::Status> PromptRows::FetchChunk(int64_t first_position, int64_t count,
   request.set_first_position(first_position);
   embedding::v1::EmbedResponse response;
   PHYLLO_CO_RETURN_IF_ERROR(co_await backends_.CallEmbedding(
-      &transformer_, parent_,
-      [&](EmbeddingService::Stub& stub, grpc::ClientContext& context, CallDone done) {
-        stub.async()->Embed(&context, &request, &response, std::move(done));
-      }));
+      &transformer_, parent_, &EmbeddingMethods::Embed, request, response));
   rows.mutable_rows()->Swap(response.mutable_hidden_states());
   co_return absl::OkStatus();
 }

@@ -56,24 +56,6 @@ absl::StatusOr<TransformerLease> BackendSet::AcquireTransformer() {
   return TransformerLease(*this, *index, std::move(state));
 }
 
-Task<absl::Status> BackendSet::CallTokenizer(const BackendState* partner, const ParentCall& parent,
-                                             StubCall<TokenizerService::Stub> call) {
-  return CallInTurn(
-      BackendKind::kTokenizer, partner, parent,
-      [this, call = std::move(call)](int64_t index, grpc::ClientContext& context, CallDone done) {
-        call(*connections_[index].tokenizer, context, std::move(done));
-      });
-}
-
-Task<absl::Status> BackendSet::CallEmbedding(const BackendState* partner, const ParentCall& parent,
-                                             StubCall<EmbeddingService::Stub> call) {
-  return CallInTurn(
-      BackendKind::kEmbedding, partner, parent,
-      [this, call = std::move(call)](int64_t index, grpc::ClientContext& context, CallDone done) {
-        call(*connections_[index].embedding, context, std::move(done));
-      });
-}
-
 absl::StatusOr<DecodeMultiplexer*> BackendSet::PickDecoder(const BackendState& partner) {
   const absl::StatusOr<int64_t> index = Pick(BackendKind::kTokenizer, &partner);
   if (!index.ok()) return index.status();

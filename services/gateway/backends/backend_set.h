@@ -44,9 +44,9 @@ struct BackendSetOptions {
 
 class TransformerLease;
 
-// Makes a unary call: of a stub, with a context and the callback of its end.
-template <typename Stub>
-using StubCall = std::function<void(Stub&, grpc::ClientContext&, CallDone)>;
+// The methods that CallTokenizer and CallEmbedding take.
+using TokenizerMethods = tokenizer::v1::TokenizerService::StubInterface::async_interface;
+using EmbeddingMethods = embedding::v1::EmbeddingService::StubInterface::async_interface;
 
 // Owns one channel to each server, what is shared on it, and a thread that asks all of them for
 // GetInfo, again and again: a server that answers is available, one that does not is passed over
@@ -61,16 +61,39 @@ class BackendSet {
   // Chooses a transformer for a new request; see ChooseTransformer.
   absl::StatusOr<TransformerLease> AcquireTransformer() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Makes `call`, on behalf of `parent`, with the stub of the next tokenizer or embedding in turn
-  // that belongs to `partner`'s model (any, if null). If that answers UNAVAILABLE, the server is
-  // passed over from now on and the call is made to the next one, until none is left: these
-  // services keep no state. Other statuses are returned as BackendCallStatus gives them.
+  // A unary method of these interfaces.
+  template <typename Methods, typename Request, typename Response>
+  using Method = void (Methods::*)(grpc::ClientContext*, const Request*, Response*, CallDone);
+
+  // Calls `method`, &TokenizerMethods::Encode for example, on behalf of `parent`, at the next
+  // tokenizer or embedding in turn that belongs to `partner`'s model (any, if null). If that
+  // answers UNAVAILABLE, the server is passed over from now on and the call is made to the next
+  // one, until none is left: these services keep no state. Other statuses are returned as
+  // BackendCallStatus gives them.
+  template <typename Request, typename Response>
   Task<absl::Status> CallTokenizer(const BackendState* partner, const ParentCall& parent,
-                                   StubCall<tokenizer::v1::TokenizerService::Stub> call)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+                                   Method<TokenizerMethods, Request, Response> method,
+                                   const Request& request, Response& response)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    return CallInTurn(BackendKind::kTokenizer, partner, parent,
+                      [this, method, &request, &response](
+                          int64_t index, grpc::ClientContext& context, CallDone done) {
+                        (connections_[index].tokenizer->async()->*method)(
+                            &context, &request, &response, std::move(done));
+                      });
+  }
+  template <typename Request, typename Response>
   Task<absl::Status> CallEmbedding(const BackendState* partner, const ParentCall& parent,
-                                   StubCall<embedding::v1::EmbeddingService::Stub> call)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+                                   Method<EmbeddingMethods, Request, Response> method,
+                                   const Request& request, Response& response)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    return CallInTurn(BackendKind::kEmbedding, partner, parent,
+                      [this, method, &request, &response](
+                          int64_t index, grpc::ClientContext& context, CallDone done) {
+                        (connections_[index].embedding->async()->*method)(
+                            &context, &request, &response, std::move(done));
+                      });
+  }
 
   // For a sequence, where the next tokenizer in turn decodes. As for CallTokenizer, but a failure
   // later is the caller's.

@@ -3,13 +3,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "services/gateway/async/client_calls.h"
 #include "services/gateway/lookups/model_listing.h"
 
 namespace phyllo {
 namespace {
-
-using tokenizer::v1::TokenizerService;
 
 // `wire` is one of the three requests. The permit is to be kept until the call ends.
 template <typename Request>
@@ -34,20 +31,14 @@ Task<absl::Status> TokenizerCalls::Tokenize(const gateway::v1::TokenizeRequest& 
   if (wire.has_parse_special_tokens()) encode.set_parse_special_tokens(wire.parse_special_tokens());
   tokenizer::v1::EncodeResponse encoded;
   PHYLLO_CO_RETURN_IF_ERROR(co_await backends_.CallTokenizer(
-      nullptr, parent,
-      [&](TokenizerService::Stub& stub, grpc::ClientContext& context, CallDone done) {
-        stub.async()->Encode(&context, &encode, &encoded, std::move(done));
-      }));
+      nullptr, parent, &TokenizerMethods::Encode, encode, encoded));
   response.mutable_token_ids()->Swap(encoded.mutable_token_ids());
   if (!wire.with_tokens()) co_return absl::OkStatus();
   tokenizer::v1::DecodeRequest decode;
   *decode.mutable_token_ids() = response.token_ids();
   tokenizer::v1::DecodeResponse decoded;
   PHYLLO_CO_RETURN_IF_ERROR(co_await backends_.CallTokenizer(
-      nullptr, parent,
-      [&](TokenizerService::Stub& stub, grpc::ClientContext& context, CallDone done) {
-        stub.async()->Decode(&context, &decode, &decoded, std::move(done));
-      }));
+      nullptr, parent, &TokenizerMethods::Decode, decode, decoded));
   response.mutable_tokens()->Swap(decoded.mutable_tokens());
   co_return absl::OkStatus();
 }
@@ -61,10 +52,7 @@ Task<absl::Status> TokenizerCalls::Detokenize(const gateway::v1::DetokenizeReque
   if (wire.has_skip_special_tokens()) decode.set_skip_special_tokens(wire.skip_special_tokens());
   tokenizer::v1::DecodeResponse decoded;
   PHYLLO_CO_RETURN_IF_ERROR(co_await backends_.CallTokenizer(
-      nullptr, parent,
-      [&](TokenizerService::Stub& stub, grpc::ClientContext& context, CallDone done) {
-        stub.async()->Decode(&context, &decode, &decoded, std::move(done));
-      }));
+      nullptr, parent, &TokenizerMethods::Decode, decode, decoded));
   response.set_text(std::move(*decoded.mutable_text()));
   co_return absl::OkStatus();
 }
@@ -77,10 +65,7 @@ Task<absl::Status> TokenizerCalls::RenderChat(const gateway::v1::RenderChatReque
   *render.mutable_chat() = wire.chat();
   tokenizer::v1::RenderChatResponse rendered;
   PHYLLO_CO_RETURN_IF_ERROR(co_await backends_.CallTokenizer(
-      nullptr, parent,
-      [&](TokenizerService::Stub& stub, grpc::ClientContext& context, CallDone done) {
-        stub.async()->RenderChat(&context, &render, &rendered, std::move(done));
-      }));
+      nullptr, parent, &TokenizerMethods::RenderChat, render, rendered));
   response.set_text(std::move(*rendered.mutable_text()));
   response.mutable_token_ids()->Swap(rendered.mutable_token_ids());
   co_return absl::OkStatus();

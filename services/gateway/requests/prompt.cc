@@ -13,8 +13,6 @@ namespace phyllo {
 namespace {
 
 using gateway::v1::GenerateRequest;
-using tokenizer::v1::TokenizerService;
-
 // What the calls below have in common.
 struct Caller {
   const BackendState& partner;
@@ -26,10 +24,7 @@ Task<absl::StatusOr<std::vector<int32_t>>> Encode(const tokenizer::v1::EncodeReq
                                                   const Caller& caller) {
   tokenizer::v1::EncodeResponse response;
   PHYLLO_CO_RETURN_IF_ERROR(co_await caller.backends.CallTokenizer(
-      &caller.partner, caller.parent,
-      [&](TokenizerService::Stub& stub, grpc::ClientContext& context, CallDone done) {
-        stub.async()->Encode(&context, &request, &response, std::move(done));
-      }));
+      &caller.partner, caller.parent, &TokenizerMethods::Encode, request, response));
   co_return std::vector<int32_t>(response.token_ids().begin(), response.token_ids().end());
 }
 
@@ -52,10 +47,7 @@ Task<absl::StatusOr<Prompt>> RenderPrompt(const GenerateRequest& wire, const Cal
     request.set_parse_special_tokens(wire.parse_special_tokens());
   tokenizer::v1::RenderChatResponse response;
   PHYLLO_CO_RETURN_IF_ERROR(co_await caller.backends.CallTokenizer(
-      &caller.partner, caller.parent,
-      [&](TokenizerService::Stub& stub, grpc::ClientContext& context, CallDone done) {
-        stub.async()->RenderChat(&context, &request, &response, std::move(done));
-      }));
+      &caller.partner, caller.parent, &TokenizerMethods::RenderChat, request, response));
   Prompt prompt;
   prompt.token_ids.assign(response.token_ids().begin(), response.token_ids().end());
   prompt.text = std::move(*response.mutable_text());
@@ -71,10 +63,7 @@ Task<absl::StatusOr<Prompt>> TakePrompt(const GenerateRequest& wire, const Calle
   request.set_skip_special_tokens(!wire.output().special_tokens());
   tokenizer::v1::DecodeResponse response;
   PHYLLO_CO_RETURN_IF_ERROR(co_await caller.backends.CallTokenizer(
-      &caller.partner, caller.parent,
-      [&](TokenizerService::Stub& stub, grpc::ClientContext& context, CallDone done) {
-        stub.async()->Decode(&context, &request, &response, std::move(done));
-      }));
+      &caller.partner, caller.parent, &TokenizerMethods::Decode, request, response));
   prompt.text = std::move(*response.mutable_text());
   co_return prompt;
 }
